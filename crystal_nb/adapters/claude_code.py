@@ -1,0 +1,291 @@
+"""Claude Code: ``~/.claude/projects/<slug>/<session>.jsonl``.
+
+Source: ``formats/claude-code.md`` section 3; the numbers in comments are its rules.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from crystal_nb import ecma
+from crystal_nb.adapters.base import Adapter, Draft, Parsed, Rules, file_candidate, list_names
+from crystal_nb.adapters.jsonl import HEAD_BYTES, Block, Broken, read_blocks
+from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
+from crystal_nb.config import Config
+from crystal_nb.errors import ParseError
+from crystal_nb.records import Candidate, Conversation, Fate, Message
+
+__all__ = ["ADAPTER"]
+
+NAME = "claude-code"
+_MIN_BYTES = 100
+_FENCE = "```"
+
+
+class ContentBlock(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+
+
+class RawMessage(Struct, gc=False):
+    role: str | None = None
+    content: str | list[ContentBlock] | None = None
+
+
+class RawLine(Struct, gc=False, rename={"parent_uuid": "parentUuid", "git_branch": "gitBranch"}):
+    type: str | None = None
+    uuid: str | None = None
+    parent_uuid: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    slug: str | None = None
+    message: RawMessage | None = None
+
+
+_DECODER = TypedDecoder(RawLine)
+
+
+def _root(config: Config) -> Path:
+    return config.folder(NAME, "CLAUDE_PROJECTS_DIR", config.home_path / ".claude" / "projects")
+
+
+def _count(root: Path, config: Config) -> int:
+    """Rule 2."""
+    names = [n for n in list_names(root) if not n.startswith(".") and not n.endswith(".json")]
+    folders = [root / n for n in names if _is_folder(root / n)]
+    return sum(n.endswith(".jsonl") for folder in folders for n in list_names(folder))
+
+
+def _candidates(root: Path, config: Config) -> list[Candidate]:
+    """Rules 3 to 6."""
+    folders = [root / name for name in list_names(root) if _is_folder(root / name)]
+    found = []
+    for folder in folders:
+        for name in list_names(folder):
+            if name.endswith(".jsonl"):
+                status = os.stat(folder / name)
+                if status.st_size >= _MIN_BYTES:
+                    found.append(file_candidate(NAME, name[:-6], folder / name, status, folder.name))
+    return found
+
+
+def _is_folder(path: Path) -> bool:
+    """Follow links; unlike ``Path.is_dir``, a dangling one is an error, as pinned."""
+    return stat.S_ISDIR(os.stat(path).st_mode)
+
+
+class _Session(Draft):
+    """State of one parse."""
+
+    def __init__(self, candidate: Candidate, config: Config) -> None:
+        super().__init__(config)
+        self.candidate = candidate
+        self.cwd: Any = None
+        self.git_branch: Any = None
+        self.slug: Any = None
+
+
+def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
+    session = _Session(candidate, config)
+    for block in read_blocks(candidate.file_path, _DECODER):
+        _read_block(block, session)
+    messages = session.by_time()
+    first, last = session.span(messages)
+    conversation = Conversation(
+        source=NAME,
+        id=candidate.id,
+        messages=messages,
+        slug=session.slug,
+        project_dir=candidate.project_dir,
+        project_name=project_name(candidate.project_dir),
+        cwd=session.cwd,
+        git_branch=session.git_branch,
+        first_message_at=first,
+        last_message_at=last,
+    )
+    return Parsed(conversation, tuple(session.fates))
+
+
+def _read_block(block: Block[RawLine], session: _Session) -> None:
+    add = session.fates.append
+    data, node24 = block.data, block.node24_lines
+    for i, (record, start, stop) in enumerate(zip(block.records, block.starts, block.stops, strict=True)):
+        line, offset = block.first_line + i, block.offset + start
+        note = "Node 24 splits this line" if i in node24 else None
+        try:
+            status, kind, reason, index = _read_line(record, session)
+        except ValueError as error:
+            raise ParseError(
+                str(error), source=NAME, path=session.candidate.file_path, line=line, offset=offset
+            ) from None
+        head = data[start : start + HEAD_BYTES] if status == "dropped" else b""
+        add(Fate(status, kind, reason, index, line, offset, stop - start, None, head, note))
+
+
+_Outcome = tuple[Any, str, str | None, int | None]
+
+
+def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> _Outcome:
+    """Rules 8 to 19; a ValueError stands for the pinned parser's TypeError, which loses the file."""
+    if not isinstance(record, RawLine):
+        return _no_record(record)
+    kind = record.type
+    if kind != "user" and kind != "assistant":
+        return "dropped", "" if kind is None else ecma.to_text(kind), "kind is not imported", None
+    if not ecma.truthy(record.uuid):
+        return "dropped", kind, "no uuid", None
+    session.cwd = _first_truthy(session.cwd, record.cwd)
+    session.git_branch = _first_truthy(session.git_branch, record.git_branch)
+    session.slug = _first_truthy(session.slug, record.slug)
+    message = record.message
+    if not isinstance(message, RawMessage):
+        message = RawMessage()
+    text, thinking, has_tool_use, has_code = _read_content(message.content)
+    if not (text or thinking or has_tool_use):
+        return "dropped", kind, _why_empty(message.content), None
+    clock = record.timestamp is None
+    session.messages.append(
+        Message(
+            kind,
+            text,
+            kind if message.role is None else message.role,
+            has_tool_use,
+            has_code,
+            thinking,
+            record.uuid,
+            record.parent_uuid,
+            session.now() if clock else record.timestamp,
+            clock,
+        )
+    )
+    return "kept", kind, None, len(session.messages) - 1
+
+
+def _no_record(record: NotAnObject | Broken) -> _Outcome:
+    if isinstance(record, Broken):
+        return "dropped", "", record.reason, None
+    if record.value is None:
+        raise ValueError("the line is null, which the pinned parser can't read")
+    return "dropped", "", "not an object", None
+
+
+def _first_truthy(known: Any, value: Any) -> Any:
+    return value if known is None and ecma.truthy(value) else known
+
+
+def _read_content(content: Any) -> tuple[str, str | None, bool, bool]:
+    """Text, thinking, hasToolUse and hasCode (rules 13 to 16)."""
+    if isinstance(content, str):
+        text = clean(content)
+        return text, None, False, _FENCE in text
+    if isinstance(content, list):
+        return _read_blocks(content)
+    if ecma.truthy(content):
+        raise ValueError(f"message.content can't be iterated: {type(content).__name__}")
+    return "", None, False, False
+
+
+def _read_blocks(blocks: list[Any]) -> tuple[str, str | None, bool, bool]:
+    texts: list[Any] = []
+    thoughts: list[Any] = []
+    has_tool_use = has_code = False
+    for block in blocks:
+        if not isinstance(block, ContentBlock):
+            if block is None:
+                raise ValueError("message.content holds null")
+            continue
+        kind = block.type
+        if kind == "text":
+            if ecma.truthy(block.text):
+                has_code = _holds_fence(block.text) or has_code
+                texts.append(block.text)
+        elif kind == "tool_use":
+            has_tool_use = True
+        elif kind == "thinking" and ecma.truthy(block.thinking):
+            thoughts.append(block.thinking)
+    text = clean(ecma.join(texts, "\n")) if texts else ""
+    return text, ecma.join(thoughts, "\n") if thoughts else None, has_tool_use, has_code
+
+
+def _holds_fence(text: Any) -> bool:
+    """``text.includes("```")``; an array has that method too, and looks for an equal element."""
+    if isinstance(text, (str, list)):
+        return _FENCE in text
+    raise ValueError(f"a text block's text is no string: {type(text).__name__}")
+
+
+def _why_empty(content: Any) -> str:
+    if isinstance(content, list):
+        kinds = {b.type if isinstance(b, ContentBlock) else "?" for b in content} - {"text", "thinking"}
+        if kinds:
+            return "only " + ", ".join(sorted(map(ecma.to_text, kinds)))
+    return "nothing left after cleaning" if content else "no content"
+
+
+_CLEANERS = (
+    ("<system-reminder>", "</system-reminder>", True),
+    ("<command-name>", "</command-name>", False),
+    ("<command-message>", "</command-message>", False),
+    ("<command-args>", "</command-args>", False),
+    ("<local-command-stdout>", "</local-command-stdout>", False),
+    ("<local-command-caveat>", "</local-command-caveat>", True),
+)
+
+
+def clean(text: str) -> str:
+    """Remove the harness's tags with their bodies, each kind in turn, then trim (rule 17).
+
+    >>> clean("<command-<system-reminder>x</system-reminder>name>q</command-name>end")
+    'end'
+    """
+    if "<" in text:
+        for opening, closing, any_body in _CLEANERS:
+            if opening in text:
+                text = ecma.pair_surrogates(_remove(text, opening, closing, any_body))
+    return ecma.trim(text)
+
+
+def _remove(text: str, opening: str, closing: str, any_body: bool) -> str:
+    """Drop each opening tag up to its closing one; unless any body will do, no ``<`` may stand between."""
+    kept, done, at = [], 0, text.find(opening)
+    while at >= 0:
+        body = at + len(opening)
+        end = text.find(closing if any_body else "<", body)
+        if end < 0:
+            break
+        if text.startswith(closing, end):
+            kept.append(text[done:at])
+            done = end = end + len(closing)
+        at = text.find(opening, end)
+    return "".join((*kept, text[done:]))
+
+
+def project_name(folder: str) -> str:
+    """Guess a short name from the dashed folder name (rule 22).
+
+    >>> [project_name(f) for f in ("-home-a-projects-shop-api", "-srv-demo", "-x")]
+    ['shop-api', 'srv-demo', '-x']
+    """
+    parts = [part for part in folder.split("-") if part]
+    at = next((i for i, part in enumerate(parts) if part.lower() in ("project", "projects")), len(parts))
+    if at < len(parts) - 1:
+        return "-".join(parts[at + 1 :])
+    return "-".join(parts[-2:]) if len(parts) >= 2 else folder
+
+
+ADAPTER = Adapter(
+    name=NAME,
+    display_name="Claude Code",
+    root=_root,
+    count=_count,
+    candidates=_candidates,
+    read=_read,
+    rules=Rules("claude-code@1"),
+)
