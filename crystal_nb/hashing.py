@@ -49,11 +49,11 @@ class _HashedMessage(Struct, gc=False, rename="camel"):
 
     index: int
     type: str
-    role: str | None | UnsetType
+    role: str | UnsetType | None
     content: str
     has_tool_use: bool
     has_code: bool
-    thinking: str | None | UnsetType
+    thinking: str | UnsetType | None
 
 
 _encode = msgspec.json.Encoder().encode

@@ -11,7 +11,18 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-__all__ = ["UNSET", "Candidate", "Conversation", "Fate", "FateStatus", "Message", "SourceInfo", "UnsetType"]
+__all__ = [
+    "UNSET",
+    "Candidate",
+    "Conversation",
+    "Fate",
+    "FateStatus",
+    "Message",
+    "SourceInfo",
+    "UnsetType",
+    "excerpt",
+    "printable",
+]
 
 FateStatus = Literal["kept", "merged", "metadata", "dropped"]
 
@@ -140,10 +151,18 @@ class Fate(Struct, frozen=True, gc=False):
 def excerpt(head: bytes) -> str:
     r"""Show bytes as one line of printable text, everything else escaped.
 
-    >>> excerpt("é‮\n".encode())
-    'é\\u202e\\n'
+    >>> excerpt("é\u202e\n".encode() + b"\xff")
+    'é\\u202e\\n\\xff'
     """
-    text = head.decode("utf-8", "backslashreplace")
+    return printable(head.decode("utf-8", "backslashreplace"))
+
+
+def printable(text: str) -> str:
+    r"""Escape control, format, surrogate and other invisible characters; no terminal obeys the result.
+
+    >>> printable("a\x1b[31m")
+    'a\\x1b[31m'
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,75 @@
+"""The registry: adapters by name, built-ins first, in the order in which they are imported."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from crystal_nb.adapters import claude_code, codex, copilot
+from crystal_nb.adapters.base import SourceAdapter
+from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, UnknownAdapterError
+
+__all__ = ["adapters", "get_adapter", "register"]
+
+_REGISTRY: dict[str, SourceAdapter] = {}
+
+
+def register(adapter: SourceAdapter) -> SourceAdapter:
+    """Add an adapter under its name.
+
+    A name that is taken keeps its place in the order and gets the new adapter, with a
+    `DuplicateAdapterWarning`, as pinned.
+
+    Returns
+    -------
+    SourceAdapter
+        The adapter itself.
+
+    Raises
+    ------
+    AdapterError
+        If it lacks what the importer needs of it.
+    """
+    if not isinstance(adapter, SourceAdapter):
+        raise AdapterError(
+            f"{adapter!r} is no adapter: it needs name, display_name, parser_version, detect, scan, parse"
+        )
+    if not (isinstance(adapter.name, str) and adapter.name):
+        raise AdapterError(f"an adapter's name must be a non-empty text, not {adapter.name!r}")
+    if adapter.name in _REGISTRY:
+        warnings.warn(
+            f"adapter {adapter.name!r} was registered already; replaced", DuplicateAdapterWarning, stacklevel=2
+        )
+    _REGISTRY[adapter.name] = adapter
+    return adapter
+
+
+def get_adapter(name: str) -> SourceAdapter:
+    """The adapter of that name.
+
+    Raises
+    ------
+    UnknownAdapterError
+        If there is none; it carries the known names.
+
+    >>> get_adapter("codex").parser_version
+    'codex@1'
+    """
+    try:
+        return _REGISTRY[name]
+    except (KeyError, TypeError):
+        raise UnknownAdapterError(name, _REGISTRY) from None
+
+
+def adapters() -> Mapping[str, SourceAdapter]:
+    """All registered adapters by name, read-only and live.
+
+    >>> list(adapters())[:3]
+    ['claude-code', 'codex', 'cursor']
+    """
+    return MappingProxyType(_REGISTRY)
+
+
+for _module in (claude_code, codex, copilot):
+    register(_module.ADAPTER)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from crystal_nb import ecma
 from crystal_nb.config import Config
 from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError
-from crystal_nb.records import Candidate, Conversation, Fate, Message, SourceInfo
+from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, SourceInfo
 
 __all__ = ["Adapter", "Parsed", "Rules", "SourceAdapter"]
 
@@ -182,6 +182,10 @@ def last_path_part(project_dir: str) -> str:
     """
     parts = [part for part in _SLASHES.split(project_dir) if part]
     return parts[-1] if parts else project_dir
+
+
+Outcome = tuple[FateStatus, str, str | None, int | None]
+"""What a rule made of one record: status, kind, reason and message position of its `Fate`."""
 
 
 @dataclass

@@ -13,12 +13,11 @@ from typing import Any
 from msgspec import Struct
 
 from crystal_nb import ecma
-from crystal_nb.adapters.base import Adapter, Draft, Parsed, Rules, file_candidate, list_names
-from crystal_nb.adapters.jsonl import HEAD_BYTES, Block, Broken, read_blocks
+from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, file_candidate, list_names
+from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
 from crystal_nb.config import Config
-from crystal_nb.errors import ParseError
-from crystal_nb.records import Candidate, Conversation, Fate, Message
+from crystal_nb.records import Candidate, Conversation, Message
 
 __all__ = ["ADAPTER"]
 
@@ -84,18 +83,16 @@ def _is_folder(path: Path) -> bool:
 class _Session(Draft):
     """State of one parse."""
 
-    def __init__(self, candidate: Candidate, config: Config) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.candidate = candidate
         self.cwd: Any = None
         self.git_branch: Any = None
         self.slug: Any = None
 
 
 def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
-    session = _Session(candidate, config)
-    for block in read_blocks(candidate.file_path, _DECODER):
-        _read_block(block, session)
+    session = _Session(config)
+    read_lines_into(session, candidate, _DECODER, lambda record: _read_line(record, session))
     messages = session.by_time()
     first, last = session.span(messages)
     conversation = Conversation(
@@ -113,29 +110,10 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, tuple(session.fates))
 
 
-def _read_block(block: Block[RawLine], session: _Session) -> None:
-    add = session.fates.append
-    data, node24 = block.data, block.node24_lines
-    for i, (record, start, stop) in enumerate(zip(block.records, block.starts, block.stops, strict=True)):
-        line, offset = block.first_line + i, block.offset + start
-        note = "Node 24 splits this line" if i in node24 else None
-        try:
-            status, kind, reason, index = _read_line(record, session)
-        except ValueError as error:
-            raise ParseError(
-                str(error), source=NAME, path=session.candidate.file_path, line=line, offset=offset
-            ) from None
-        head = data[start : start + HEAD_BYTES] if status == "dropped" else b""
-        add(Fate(status, kind, reason, index, line, offset, stop - start, None, head, note))
-
-
-_Outcome = tuple[Any, str, str | None, int | None]
-
-
-def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> _Outcome:
+def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> Outcome:
     """Rules 8 to 19; a ValueError stands for the pinned parser's TypeError, which loses the file."""
     if not isinstance(record, RawLine):
-        return _no_record(record)
+        return no_record(record)
     kind = record.type
     if kind != "user" and kind != "assistant":
         return "dropped", "" if kind is None else ecma.to_text(kind), "kind is not imported", None
@@ -166,14 +144,6 @@ def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> _Ou
         )
     )
     return "kept", kind, None, len(session.messages) - 1
-
-
-def _no_record(record: NotAnObject | Broken) -> _Outcome:
-    if isinstance(record, Broken):
-        return "dropped", "", record.reason, None
-    if record.value is None:
-        raise ValueError("the line is null, which the pinned parser can't read")
-    return "dropped", "", "not an object", None
 
 
 def _first_truthy(known: Any, value: Any) -> Any:

@@ -8,7 +8,7 @@ Node's readline.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from os import PathLike
 from typing import Any, Generic, TypeVar
@@ -17,12 +17,16 @@ import msgspec
 from msgspec import Struct
 
 from crystal_nb import ecma
+from crystal_nb.adapters.base import Draft, Outcome
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
+from crystal_nb.errors import ParseError
+from crystal_nb.records import Candidate, Fate
 
-__all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Block", "Broken", "read_blocks"]
+__all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Block", "Broken", "no_record", "read_blocks", "read_lines_into"]
 
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 96
+_NODE24 = "Node 24 splits this line"
 _OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
 
 S = TypeVar("S", bound=Struct)
@@ -50,7 +54,49 @@ class Block(Struct, Generic[S]):
     stops: list[int]
     """Where each line ends in the data, line end included."""
     node24_lines: frozenset[int] = frozenset()
-    """Positions of lines that hold U+2028 or U+2029, where Node 24 would split them."""
+    """Numbers of lines that hold U+2028 or U+2029, where Node 24 would split them."""
+
+
+def read_lines_into(
+    draft: Draft, candidate: Candidate, decoder: TypedDecoder[S], rule: Callable[[S | NotAnObject | Broken], Outcome]
+) -> None:
+    """Apply a rule to every line of the candidate's file and note each line's fate.
+
+    Raises
+    ------
+    ParseError
+        Where the rule raises ValueError: the pinned parser loses the whole file there.
+    """
+    add = draft.fates.append
+    for block in read_blocks(candidate.file_path, decoder):
+        data, node24, line = block.data, block.node24_lines, block.first_line
+        for record, start, stop in zip(block.records, block.starts, block.stops, strict=True):
+            offset = block.offset + start
+            try:
+                status, kind, reason, index = rule(record)
+            except ValueError as error:
+                raise ParseError(
+                    str(error), source=candidate.source, path=candidate.file_path, line=line, offset=offset
+                ) from None
+            head = data[start : start + HEAD_BYTES] if status == "dropped" else b""
+            note = _NODE24 if line in node24 else None
+            add(Fate(status, kind, reason, index, line, offset, stop - start, None, head, note))
+            line += 1
+
+
+def no_record(record: NotAnObject | Broken) -> Outcome:
+    """Outcome of a line that holds no object.
+
+    Raises
+    ------
+    ValueError
+        For ``null``, on which the pinned parsers fail.
+    """
+    if isinstance(record, Broken):
+        return "dropped", "", record.reason, None
+    if record.value is None:
+        raise ValueError("the line is null, which the pinned parser can't read")
+    return "dropped", "", "not an object", None
 
 
 def read_blocks(
@@ -125,13 +171,15 @@ def _is_object_line(data: bytes, start: int, stop: int) -> bool:
 
 
 def _decode_lines(data: bytes, decoder: TypedDecoder[S]) -> Block[S]:
-    starts, stops = _node_line_bounds(data)
+    starts, stops = node_line_bounds(data)
     records: list[S | NotAnObject | Broken] = []
-    records += (_decode_line(data[a:b], decoder) for a, b in zip(starts, stops, strict=True))
+    for start, stop in zip(starts, stops, strict=True):
+        record = _decode_line(data[start:stop], decoder)
+        records.append(record)
     return Block(data, 0, 0, records, starts, stops)
 
 
-def _node_line_bounds(data: bytes) -> tuple[list[int], list[int]]:
+def node_line_bounds(data: bytes) -> tuple[list[int], list[int]]:
     starts, stops = [], []
     start = 0
     for piece in data.splitlines(keepends=True):  # of bytes: exactly \n, \r\n and \r
@@ -157,5 +205,5 @@ def _node24_lines(block: Block[Any]) -> frozenset[int]:
         return frozenset()
     if b"\xe2\x80\xa8" not in data and b"\xe2\x80\xa9" not in data:
         return frozenset()
-    lines = enumerate(zip(block.starts, block.stops, strict=True))
-    return frozenset(i for i, (a, b) in lines if b"\xe2\x80\xa8" in data[a:b] or b"\xe2\x80\xa9" in data[a:b])
+    lines = enumerate(zip(block.starts, block.stops, strict=True), block.first_line)
+    return frozenset(n for n, (a, b) in lines if b"\xe2\x80\xa8" in data[a:b] or b"\xe2\x80\xa9" in data[a:b])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 from crystal_nb.ecma.value import to_text
@@ -28,7 +29,8 @@ _SPACED = re.compile(
     r"\s*(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-][0-9]{2}:?[0-9]{2})?\s*",
     re.ASCII,
 )
-_MONTHS = {m: i for i, m in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _NAMED = re.compile(
     r"\s*(?:[A-Za-z]{3,9},?\s+)?(?:(?P<month>[A-Za-z]{3,9})\s+(?P<day>[0-9]{1,2}),?"
     r"|(?P<day2>[0-9]{1,2})\s+(?P<month2>[A-Za-z]{3,9}),?)\s+(?P<year>[0-9]{4})"
@@ -163,7 +165,7 @@ def date_order(values: Sequence[Any]) -> list[int] | None:
     times = [date_ms(v) for v in values]
     if None not in times:
         keys: list[int] = times  # type: ignore[assignment]
-        if all(a <= b for a, b in zip(keys, keys[1:], strict=False)):
+        if all(a <= b for a, b in pairwise(keys)):
             return None
         return sorted(range(len(keys)), key=keys.__getitem__)
 

@@ -1,0 +1,311 @@
+"""Codex CLI: ``~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl``.
+
+Source: ``formats/codex.md`` section 3; the numbers in comments are its rules.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from crystal_nb import ecma
+from crystal_nb.adapters.base import (
+    Adapter,
+    Draft,
+    Outcome,
+    Parsed,
+    Rules,
+    TimedCache,
+    file_candidate,
+    last_path_part,
+    list_names,
+)
+from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
+from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
+from crystal_nb.config import Config
+from crystal_nb.errors import ParseError
+from crystal_nb.records import Candidate, Conversation, Message
+
+__all__ = ["ADAPTER"]
+
+NAME = "codex"
+_MIN_BYTES = 50
+_FENCE = "```"
+_REQUEST = "## My request for Codex:\n"
+_DATED_NAME = re.compile(
+    "rollout-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-([^\n\r\u2028\u2029]+)",
+)
+_FILES: TimedCache[list[str]] = TimedCache()
+
+
+class ContentBlock(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+
+
+class Git(Struct, gc=False):
+    branch: str | None = None
+
+
+class Payload(Struct, gc=False):
+    type: str | None = None
+    id: str | None = None
+    cwd: str | None = None
+    git: Git | None = None
+    message: str | None = None
+    role: str | None = None
+    content: str | list[ContentBlock] | None = None
+
+
+class RawLine(Struct, gc=False):
+    type: str | None = None
+    timestamp: str | None = None
+    payload: Payload | None = None
+
+
+class IndexEntry(Struct):
+    id: str | None = None
+    thread_name: str | None = None
+
+
+_DECODER = TypedDecoder(RawLine)
+_INDEX_DECODER = TypedDecoder(IndexEntry)
+
+
+def _root(config: Config) -> Path:
+    return config.folder(NAME, "CODEX_SESSIONS_DIR", config.home_path / ".codex" / "sessions")
+
+
+def _count(root: Path, config: Config) -> int:
+    return len(_rollouts(root, config)) if root.exists() else 0
+
+
+def _candidates(root: Path, config: Config) -> list[Candidate]:
+    """Rule 4; a file whose stat fails is left out."""
+    found = []
+    for path in _rollouts(root, config):
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        if status.st_size >= _MIN_BYTES:
+            found.append(file_candidate(NAME, candidate_id(os.path.basename(path)), path, status, ""))
+    return found
+
+
+def _rollouts(root: Path, config: Config) -> list[str]:
+    return _FILES.get(str(root), config.cache_seconds, lambda: list(_walk(str(root))))
+
+
+def _walk(folder: str) -> Iterator[str]:
+    """Rule 2: depth first, names in byte order, folders behind links not entered."""
+    for name in list_names(folder):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            yield from _walk(path)
+        elif name.startswith("rollout-") and name.endswith(".jsonl"):
+            yield path
+
+
+def candidate_id(name: str) -> str:
+    """The id in a rollout's file name, or the name itself (rule 4).
+
+    >>> candidate_id("rollout-2026-01-01T00-00-00-aaa_bbb.jsonl"), candidate_id("rollout-x.jsonl")
+    ('aaa_bbb', 'rollout-x')
+    """
+    stem = name.removesuffix(".jsonl")
+    match = _DATED_NAME.search(stem)
+    return match[1] if match else stem
+
+
+class _Session(Draft):
+    """State of one parse."""
+
+    def __init__(self, candidate: Candidate, config: Config) -> None:
+        super().__init__(config)
+        self.id: Any = candidate.id
+        self.cwd: Any = None
+        self.git_branch: Any = None
+        self.last_answer: int | None = None
+        """Position of the last assistant message."""
+
+
+def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
+    session = _Session(candidate, config)
+    read_lines_into(session, candidate, _DECODER, lambda record: _read_line(record, session))
+    project_dir = candidate.project_dir or session.cwd or ""
+    if not isinstance(project_dir, str):
+        reason = f"session_meta's cwd is no text: {type(project_dir).__name__}"
+        raise ParseError(reason, source=NAME, path=candidate.file_path)
+    messages = session.by_time()
+    first, last = session.span(messages)
+    conversation = Conversation(
+        source=NAME,
+        id=session.id,
+        messages=messages,
+        slug=thread_name(config.home_path / ".codex" / "session_index.jsonl", session.id),
+        project_dir=project_dir,
+        project_name=last_path_part(project_dir),
+        cwd=session.cwd,
+        git_branch=session.git_branch,
+        first_message_at=first,
+        last_message_at=last,
+    )
+    return Parsed(conversation, tuple(session.fates))
+
+
+def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> Outcome:
+    """Rules 7 to 12."""
+    if not isinstance(record, RawLine):
+        return no_record(record)
+    kind, payload = record.type, record.payload
+    if not isinstance(payload, Payload):
+        return "dropped", _kind_text(kind), "no payload object", None
+    if kind == "session_meta":
+        return _read_meta(payload, session)
+    full_kind = f"{_kind_text(kind)}/{_kind_text(payload.type)}"
+    if kind == "event_msg":
+        if payload.type == "user_message":
+            return _read_prompt(record, payload, full_kind, session)
+        if payload.type == "agent_message":
+            return _read_answer_event(record, payload, full_kind, session)
+    elif kind == "response_item":
+        if payload.type == "message":
+            return _read_answer_item(record, payload, full_kind, session)
+        if payload.type == "function_call" or payload.type == "custom_tool_call":
+            return _read_call(full_kind, session)
+    return "dropped", full_kind, "kind is not imported", None
+
+
+def _kind_text(kind: Any) -> str:
+    return "" if kind is None else ecma.to_text(kind)
+
+
+def _read_meta(payload: Payload, session: _Session) -> Outcome:
+    """Rule 8: the last one wins."""
+    branch = payload.git.branch if isinstance(payload.git, Git) else None
+    session.id = payload.id if ecma.truthy(payload.id) else session.id
+    session.cwd = payload.cwd if ecma.truthy(payload.cwd) else session.cwd
+    session.git_branch = branch if ecma.truthy(branch) else session.git_branch
+    return "metadata", "session_meta", None, None
+
+
+def _read_prompt(record: RawLine, payload: Payload, kind: str, session: _Session) -> Outcome:
+    """Rule 9."""
+    text = _event_text(payload)
+    at = text.find(_REQUEST)
+    text = ecma.trim(text[at + len(_REQUEST) :] if at >= 0 else text)
+    if not text:
+        return "dropped", kind, "blank text", None
+    return "kept", kind, None, _add(session, record, "user", text)
+
+
+def _read_answer_event(record: RawLine, payload: Payload, kind: str, session: _Session) -> Outcome:
+    """Rule 10: kept untrimmed."""
+    text = _event_text(payload)
+    if not ecma.trim(text):
+        return "dropped", kind, "blank text", None
+    session.last_answer = _add(session, record, "assistant", text)
+    return "kept", kind, None, session.last_answer
+
+
+def _event_text(payload: Payload) -> str:
+    if not ecma.truthy(payload.message):
+        return ""
+    if not isinstance(payload.message, str):
+        raise ValueError(f"payload.message is no text: {type(payload.message).__name__}")
+    return payload.message
+
+
+def _read_answer_item(record: RawLine, payload: Payload, kind: str, session: _Session) -> Outcome:
+    """Rule 11: dropped when it says what the last assistant message says."""
+    if payload.role != "assistant":
+        return "dropped", kind, f"role {_kind_text(payload.role)} is not imported", None
+    text = _item_text(payload.content)
+    if not text:
+        return "dropped", kind, "no output text", None
+    last = session.last_answer
+    if last is not None and session.messages[last].content == text:
+        return "merged", kind, "same text as the last answer", last
+    session.last_answer = _add(session, record, "assistant", text)
+    return "kept", kind, None, session.last_answer
+
+
+def _item_text(content: Any) -> str:
+    if not ecma.truthy(content) or isinstance(content, str):
+        return ""
+    if not isinstance(content, list):
+        raise ValueError(f"payload.content can't be iterated: {type(content).__name__}")
+    if None in content:
+        raise ValueError("payload.content holds null")
+    texts = [b.text for b in content if isinstance(b, ContentBlock) and b.type == "output_text"]
+    return ecma.trim(ecma.join([t for t in texts if ecma.truthy(t)], "\n"))
+
+
+def _read_call(kind: str, session: _Session) -> Outcome:
+    """Rule 12: all that is left of a call is a flag on the last assistant message."""
+    last = session.last_answer
+    if last is None:
+        return "dropped", kind, "call before any assistant text", None
+    if not session.messages[last].has_tool_use:
+        session.messages[last] = replace(session.messages[last], has_tool_use=True)
+    return "merged", kind, "only the tool flag is kept", last
+
+
+def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
+    clock = not ecma.truthy(record.timestamp)
+    message = Message(
+        type=role,
+        role=role,
+        content=text,
+        has_code=_FENCE in text,
+        id=str(uuid.uuid4()),  # rule 13: new at each parse
+        timestamp=session.now() if clock else record.timestamp,
+        timestamp_from_clock=clock,
+    )
+    session.messages.append(message)
+    return len(session.messages) - 1
+
+
+def thread_name(index: Path, id: Any) -> Any:
+    """Name of a thread in ``session_index.jsonl``, or None (rule 14).
+
+    The pinned importer reads the index once per process; this one again when the file changed.
+    """
+    try:
+        status = index.stat()
+        return _thread_names(index, status.st_mtime_ns, status.st_size).get(id) if isinstance(id, str) else None
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=4)
+def _thread_names(index: Path, mtime_ns: int, size: int) -> dict[Any, Any]:
+    names = {}
+    for line in index.read_bytes().split(b"\n"):
+        try:
+            entry = _INDEX_DECODER.decode(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, IndexEntry) and isinstance(entry.id, str) and entry.id and ecma.truthy(entry.thread_name):
+            names[entry.id] = entry.thread_name
+    return names
+
+
+ADAPTER = Adapter(
+    name=NAME,
+    display_name="Codex CLI",
+    root=_root,
+    count=_count,
+    candidates=_candidates,
+    read=_read,
+    rules=Rules("codex@1"),
+)

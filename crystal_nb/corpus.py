@@ -1,0 +1,216 @@
+"""What a parse gave: conversations with their hashes, the fate of every raw record, the failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from crystal_nb import ecma
+from crystal_nb.errors import UnknownConversationError
+from crystal_nb.identity import namespace
+from crystal_nb.records import Candidate, Conversation, Fate, printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Corpus", "Failure", "ParsedConversation"]
+
+_STATUSES = ("kept", "merged", "metadata", "dropped")
+_LOSSES_SHOWN = 8
+
+
+class ParsedConversation(Struct, frozen=True):
+    """One candidate and what its parse gave."""
+
+    candidate: Candidate
+    conversation: Conversation
+    fates: tuple[Fate, ...]
+    content_hash: str
+    parser_version: str
+
+    @property
+    def conversation_id(self) -> str:
+        """Id with the source before it."""
+        return namespace(self.conversation.source, ecma.to_text(self.conversation.id))
+
+
+class Failure(Struct, frozen=True):
+    """A candidate whose parse failed."""
+
+    candidate: Candidate
+    error: str
+    message: str
+    line: int | None = None
+    offset: int | None = None
+
+
+class Corpus:
+    """Parsed conversations as frames and records.
+
+    Frames are built when first asked for. ``corpus[source, id]`` gives a conversation record by its
+    own or its candidate's id; where several share it, the last one, which is what the pinned
+    database would end with.
+
+    Parameters
+    ----------
+    parsed
+        What was parsed, in order.
+    failures
+        What could not be.
+
+    >>> Corpus([], [])
+    Corpus: nothing was parsed
+    """
+
+    def __init__(self, parsed: Sequence[ParsedConversation], failures: Sequence[Failure]) -> None:
+        self.parsed = tuple(parsed)
+        self.failed = tuple(failures)
+
+    def __len__(self) -> int:
+        return len(self.parsed)
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return (p.conversation for p in self.parsed)
+
+    def __getitem__(self, key: tuple[str, str]) -> Conversation:
+        try:
+            return self._by_id[key].conversation
+        except (KeyError, TypeError):
+            pass
+        near = [f"{s}, {i}" for s, i in self._by_id if isinstance(key, tuple) and s == key[0]][:5]
+        raise UnknownConversationError(
+            f"no conversation {key!r}; ask by corpus[source, id], for example: {'; '.join(near) or 'none'}"
+        ) from None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_id
+
+    @cached_property
+    def _by_id(self) -> dict[Any, ParsedConversation]:
+        by_candidate = {(p.candidate.source, ecma.to_text(p.candidate.id)): p for p in self.parsed}
+        own = {(p.conversation.source, ecma.to_text(p.conversation.id)): p for p in self.parsed}
+        return {**by_candidate, **own}
+
+    @cached_property
+    def conversations(self) -> pl.DataFrame:
+        """One row per conversation; columns: ``frames.CONVERSATIONS``."""
+        from crystal_nb import corpus_frames
+
+        return corpus_frames.conversations(self.parsed)
+
+    @cached_property
+    def messages(self) -> pl.DataFrame:
+        """One row per message; columns: ``frames.MESSAGES``."""
+        from crystal_nb import corpus_frames
+
+        return corpus_frames.messages(self.parsed)
+
+    @cached_property
+    def fates(self) -> pl.DataFrame:
+        """One row per raw record; columns: ``frames.FATES``."""
+        from crystal_nb import corpus_frames
+
+        return corpus_frames.fates(self.parsed)
+
+    @cached_property
+    def failures(self) -> pl.DataFrame:
+        """One row per candidate that could not be parsed; columns: ``frames.FAILURES``."""
+        from crystal_nb import corpus_frames
+
+        return corpus_frames.failures(self.failed)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Counts per source: conversations, messages, raw records by fate, failures."""
+        return list(self._counts.values())
+
+    @cached_property
+    def _counts(self) -> dict[str, dict[str, Any]]:
+        counts: dict[str, dict[str, Any]] = {}
+        for p in self.parsed:
+            row = counts.setdefault(p.conversation.source, _empty_row(p.conversation.source))
+            row["conversations"] += 1
+            row["messages"] += len(p.conversation.messages)
+            row["records"] += len(p.fates)
+            for status, number in Counter(f.status for f in p.fates).items():
+                row[status] += number
+        for failure in self.failed:
+            counts.setdefault(failure.candidate.source, _empty_row(failure.candidate.source))["failures"] += 1
+        return counts
+
+    def loss_reasons(self) -> list[tuple[str, str, str, int]]:
+        """Source, kind, reason and number of dropped records, most frequent first."""
+        return [(*key, number) for key, number in self._losses.most_common()]
+
+    @cached_property
+    def _losses(self) -> Counter[tuple[str, str, str]]:
+        return Counter(
+            (p.conversation.source, f.kind, f.reason or "")
+            for p in self.parsed
+            for f in p.fates
+            if f.status == "dropped"
+        )
+
+    def __repr__(self) -> str:
+        if not (self.parsed or self.failed):
+            return "Corpus: nothing was parsed"
+        lines = [self._headline(), "", *_text_table(self.summary())]
+        for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
+            lines.append(f"  dropped {number:>7,} × {source} {printable(kind)}: {printable(reason)}")
+        for failure in self.failed[:_LOSSES_SHOWN]:
+            lines.append(f"  failed  {printable(failure.message)}")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        messages = sum(len(p.conversation.messages) for p in self.parsed)
+        short = sum(len(p.conversation.messages) < 2 for p in self.parsed)
+        parts = [f"Corpus: {len(self.parsed):,} conversations, {messages:,} messages"]
+        if short:
+            parts.append(f"{short:,} with fewer than 2 messages, which an import skips")
+        if self.failed:
+            parts.append(f"{len(self.failed):,} failed")
+        return "; ".join(parts)
+
+    def _repr_html_(self) -> str:
+        if not (self.parsed or self.failed):
+            return "<p>Corpus: nothing was parsed</p>"
+        losses = [
+            {"source": source, "kind": kind, "reason": reason, "dropped records": number}
+            for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]
+        ]
+        failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed[:_LOSSES_SHOWN]]
+        tables = [_html_table("What was read", self.summary()), _html_table("What was lost", losses)]
+        tables.append(_html_table("What failed", failures))
+        return f"<p><b>{escape(self._headline())}</b></p>{''.join(tables)}"
+
+
+def _empty_row(source: str) -> dict[str, Any]:
+    counts = dict.fromkeys(("conversations", "messages", "records", *_STATUSES, "failures"), 0)
+    return {"source": source, **counts}
+
+
+def _text_table(rows: list[dict[str, Any]]) -> list[str]:
+    cells = [list(rows[0]), *([f"{v:,}" if isinstance(v, int) else v for v in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in cells
+    ]
+
+
+def _html_table(caption: str, rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
+    body = "".join(f"<tr>{''.join(map(_html_cell, row.values()))}</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f'<td style="text-align:right">{value:,}</td>'
+    return f'<td style="text-align:left">{escape(printable(str(value)))}</td>'

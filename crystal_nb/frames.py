@@ -1,0 +1,221 @@
+"""Records as polars frames: one table per kind of row, a description per column.
+
+The only place that builds frames, and the only one that imports polars at the top, so that the rest
+of the package starts without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from msgspec import UNSET
+
+from crystal_nb import ecma
+
+__all__ = [
+    "ABLATIONS",
+    "CANDIDATES",
+    "CONVERSATIONS",
+    "FAILURES",
+    "FATES",
+    "MESSAGES",
+    "SOURCES",
+    "Column",
+    "Table",
+    "columns_frame",
+    "describe",
+    "repeat_index",
+    "running_index",
+    "text_series",
+    "to_frame",
+]
+
+TIME = pl.Datetime("ms", "UTC")
+_STATUS = pl.Enum(["kept", "merged", "metadata", "dropped"])
+_OUTCOME = pl.Enum(["found", "absent", "failed"])
+
+
+class Column(NamedTuple):
+    """One column: its type and what stands in it."""
+
+    dtype: pl.DataType | type[pl.DataType]
+    description: str
+
+
+Table = Mapping[str, Column]
+
+SOURCES: Table = {
+    "source": Column(pl.String, "Adapter name."),
+    "display_name": Column(pl.String, "Name for people."),
+    "status": Column(_OUTCOME, "found, absent (no folder or nothing in it) or failed."),
+    "conversations": Column(pl.Int64, "Conversations as the tool's detect rule counts them."),
+    "folder": Column(pl.String, "Folder that is looked into."),
+    "parser_version": Column(pl.String, "Rules in force."),
+    "error": Column(pl.String, "Why detect failed."),
+}
+CANDIDATES: Table = {
+    "source": Column(pl.String, "Adapter name."),
+    "id": Column(pl.String, "Id that the scan rule gives; null where the tool's list has none."),
+    "project_dir": Column(pl.String, "Project as the scan knows it."),
+    "file_size": Column(pl.Int64, "Bytes of the file or database that holds it."),
+    "file_mtime": Column(TIME, "Time for the change check; null outside years 1 to 9999."),
+    "file_mtime_text": Column(pl.String, "The same exactly as the change check compares it."),
+    "file_path": Column(pl.String, "File or database that holds it."),
+}
+CONVERSATIONS: Table = {
+    "source": Column(pl.String, "Adapter name."),
+    "id": Column(pl.String, "Id found inside the conversation."),
+    "conversation_id": Column(pl.String, "The id with its source before it; not always unique."),
+    "candidate_id": Column(pl.String, "Id that the scan gave."),
+    "slug": Column(pl.String, "Title, where the rules know one."),
+    "project_name": Column(pl.String, "Short name of the project."),
+    "project_dir": Column(pl.String, "Project folder."),
+    "cwd": Column(pl.String, "Working directory."),
+    "git_branch": Column(pl.String, "Branch."),
+    "message_count": Column(pl.UInt32, "Messages; an import skips conversations with fewer than 2."),
+    "first_message_at": Column(TIME, "Time of the first message; null where the raw record has none."),
+    "last_message_at": Column(TIME, "Time of the last message; null where the raw record has none."),
+    "content_hash": Column(pl.String, "SHA-256 of the hashed fields, 64 hex digits."),
+    "parser_version": Column(pl.String, "Rules that parsed it."),
+    "records": Column(pl.UInt32, "Raw records read; each has one fate."),
+    "kept": Column(pl.UInt32, "Raw records that became a message."),
+    "merged": Column(pl.UInt32, "Raw records that went into a message of another record."),
+    "metadata": Column(pl.UInt32, "Raw records that fed the conversation's own fields."),
+    "dropped": Column(pl.UInt32, "Raw records that are lost."),
+    "lossy": Column(pl.Boolean, "Whether a text here shows U+FFFD for what UTF-8 can't hold."),
+    "file_path": Column(pl.String, "File or database that holds it."),
+}
+_PLACE: Table = {
+    "source": Column(pl.String, "Adapter name."),
+    "conversation_id": Column(pl.String, "Namespaced id of the conversation."),
+    "conversation_index": Column(pl.UInt32, "Row of the conversation in `conversations`; the exact key for joins."),
+}
+MESSAGES: Table = {
+    **_PLACE,
+    "index": Column(pl.UInt32, "Position in the conversation."),
+    "type": Column(pl.String, "user, assistant or system."),
+    "role": Column(pl.String, "Role as the raw record says it."),
+    "content": Column(pl.String, "Text after the parser's cleaning."),
+    "has_tool_use": Column(pl.Boolean, "Whether a tool call belongs to it."),
+    "has_code": Column(pl.Boolean, "Whether the parser saw a code fence."),
+    "thinking": Column(pl.String, "Reasoning text."),
+    "id": Column(pl.String, "Message id, raw; not unique."),
+    "parent_uuid": Column(pl.String, "Id of the message before, where the tool says it."),
+    "timestamp": Column(TIME, "Time; null where the raw record has none or no valid one."),
+    "lossy": Column(pl.Boolean, "Whether a text here shows U+FFFD for what UTF-8 can't hold."),
+}
+FATES: Table = {
+    **_PLACE,
+    "record": Column(pl.UInt32, "Position of the raw record in reading order."),
+    "status": Column(_STATUS, "What became of it."),
+    "kind": Column(pl.String, "Kind of the record as the tool names it."),
+    "reason": Column(pl.String, "Why it was dropped, or how merged."),
+    "message_index": Column(pl.UInt32, "Message that it became or went into."),
+    "line": Column(pl.Int64, "1-based line of a text file."),
+    "offset": Column(pl.Int64, "Byte offset in the file."),
+    "size": Column(pl.Int64, "Bytes of the record."),
+    "key": Column(pl.String, "Place in a database or document."),
+    "excerpt": Column(pl.String, "Start of a dropped record, escaped."),
+    "note": Column(pl.String, "Anything else worth knowing."),
+}
+FAILURES: Table = {
+    "source": Column(pl.String, "Adapter name."),
+    "id": Column(pl.String, "Id of the candidate."),
+    "error": Column(pl.String, "Kind of error."),
+    "message": Column(pl.String, "What went wrong and where."),
+    "line": Column(pl.Int64, "1-based line, where there is one."),
+    "offset": Column(pl.Int64, "Byte offset of that line."),
+    "file_path": Column(pl.String, "File or database that failed."),
+}
+ABLATIONS: Table = {
+    "field": Column(pl.String, "Field left out of the hash."),
+    "groups": Column(pl.UInt32, "Groups of conversations that then share a hash although theirs differ."),
+    "conversations": Column(pl.UInt32, "Conversations in those groups."),
+    "example_a": Column(pl.String, "One conversation of such a group, namespaced."),
+    "example_b": Column(pl.String, "Another one."),
+}
+
+
+def describe(table: Table) -> pl.DataFrame:
+    """The columns of a table: name, type and meaning.
+
+    >>> describe(CANDIDATES).shape
+    (7, 3)
+    """
+    rows = [(name, str(column.dtype), column.description) for name, column in table.items()]
+    return pl.DataFrame(rows, schema=["column", "dtype", "description"], orient="row")
+
+
+def to_frame(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Build a frame from rows; missing keys are null, texts become what UTF-8 can hold.
+
+    >>> to_frame(ABLATIONS, [{"field": "role", "groups": 1}]).row(0)
+    ('role', 1, None, None, None)
+    """
+    rows = list(rows)
+    return columns_frame(table, {name: [row.get(name) for row in rows] for name in table})
+
+
+def columns_frame(table: Table, columns: Mapping[str, Sequence[Any] | pl.Series]) -> pl.DataFrame:
+    """Build a frame from columns; in a ``lossy`` column texts that had to be changed are marked."""
+    changed: set[int] = set()
+    built = [_series(name, column.dtype, columns[name], changed) for name, column in table.items() if name != "lossy"]
+    frame = pl.DataFrame(built)
+    if "lossy" in table:
+        lossy = pl.Series("lossy", [False] * len(frame), dtype=pl.Boolean)
+        if changed:
+            lossy = lossy.scatter(sorted(changed), True)
+        frame = frame.with_columns(lossy).select(list(table))
+    return frame
+
+
+def _series(name: str, dtype: Any, values: Sequence[Any] | pl.Series, changed: set[int]) -> pl.Series:
+    if isinstance(values, pl.Series):
+        return values.alias(name)
+    if dtype == TIME:
+        return pl.Series(name, list(map(_time, values)), dtype=pl.Int64).cast(TIME)
+    if dtype == pl.String:
+        return text_series(name, values, changed)
+    return pl.Series(name, values, dtype=dtype)
+
+
+def text_series(name: str, values: Sequence[Any], changed: set[int] | None = None) -> pl.Series:
+    """Texts, whatever the values are; rows that UTF-8 can't hold get U+FFFD and are noted in ``changed``."""
+    try:
+        return pl.Series(name, values, dtype=pl.String, strict=True)
+    except (TypeError, UnicodeEncodeError):
+        texts = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
+        if changed is not None:
+            changed.update(i for i, t in enumerate(texts) if t is not None and not ecma.well_formed(t))
+        return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in texts], dtype=pl.String)
+
+
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+
+
+def _time(value: Any) -> int | None:
+    """Milliseconds of a raw time, null where it is missing, invalid or outside years 1 to 9999."""
+    ms = None if value is None else ecma.date_ms(value)
+    return ms if ms is not None and _FIRST_MS <= ms <= _LAST_MS else None
+
+
+def repeat_index(counts: Sequence[int]) -> pl.Series:
+    """Positions, each repeated as often as its count says.
+
+    >>> repeat_index([2, 0, 1]).to_list()
+    [0, 0, 2]
+    """
+    positions = pl.Series(range(len(counts)), dtype=pl.UInt32)
+    index = pl.select(positions.repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()).to_series()
+    return index.drop_nulls()
+
+
+def running_index(counts: Sequence[int]) -> pl.Series:
+    """0, 1, 2 … anew for each count.
+
+    >>> running_index([2, 0, 1]).to_list()
+    [0, 1, 0]
+    """
+    return pl.Series([i for n in counts for i in range(n)], dtype=pl.UInt32)

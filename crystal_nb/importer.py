@@ -1,0 +1,334 @@
+"""Looking, listing and parsing: one async core, blocking twins derived from it.
+
+Source: ``pinned-importer.md`` sections 2 and 3, up to the point where anything would be stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from crystal_nb import hashing
+from crystal_nb._loop import blocking
+from crystal_nb.adapters import adapters as registered
+from crystal_nb.adapters import get_adapter
+from crystal_nb.adapters.base import SourceAdapter
+from crystal_nb.config import PROFILES, Config, Profile
+from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError
+from crystal_nb.records import Candidate, Conversation, SourceInfo
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "ablate",
+    "detect_all_sources",
+    "detect_all_sources_async",
+    "find_candidates_async",
+    "parse",
+    "parse_async",
+    "scan",
+    "scan_async",
+    "sources",
+    "sources_async",
+]
+
+Candidates: TypeAlias = Union["pl.DataFrame", "pl.LazyFrame", Iterable[Candidate]]
+OnProgress: TypeAlias = Callable[[int, int, Candidate], None]
+
+_UNREGISTERED: dict[str, SourceAdapter] = {}
+"""Adapters that were scanned without being registered, so that `parse` finds them by name."""
+
+
+async def detect_all_sources_async(*, config: Config | None = None) -> list[SourceInfo]:
+    """Ask every registered adapter at once whether its tool is there.
+
+    Returns
+    -------
+    list of SourceInfo
+        Those that are, in registry order.
+
+    Raises
+    ------
+    CrystalError
+        The first failure: as pinned, the answer fails as a whole when one adapter fails.
+        `sources` collects the outcomes instead.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb
+    >>> [s.name for s in cnb.detect_all_sources(config=cnb.samples.config())]
+    ['claude-code', 'codex', 'cursor', 'trae', 'copilot']
+    """
+    found = await asyncio.gather(*(a.detect(config or Config()) for a in registered().values()))
+    return [info for info in found if info is not None]
+
+
+async def sources_async(*, config: Config | None = None) -> pl.DataFrame:
+    """Look which tools have histories here.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per registered adapter: found, absent or failed; columns: ``frames.SOURCES``.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb
+    >>> cnb.sources(config=cnb.samples.config()).shape
+    (5, 7)
+    """
+    from crystal_nb import frames
+
+    config = config or Config()
+    known = list(registered().values())
+    outcomes = await asyncio.gather(*(a.detect(config) for a in known), return_exceptions=True)
+    return frames.to_frame(frames.SOURCES, map(_source_row, known, outcomes, [config] * len(known)))
+
+
+def _source_row(adapter: SourceAdapter, outcome: SourceInfo | BaseException | None, config: Config) -> dict[str, Any]:
+    row = {
+        "source": adapter.name,
+        "display_name": adapter.display_name,
+        "status": "absent",
+        "folder": _folder(adapter, config),
+        "parser_version": adapter.parser_version,
+    }
+    if isinstance(outcome, SourceInfo):
+        return {**row, "status": "found", "conversations": outcome.conversation_count, "folder": outcome.data_dir}
+    if isinstance(outcome, BaseException):
+        return {**row, "status": "failed", "error": f"{type(outcome).__name__}: {outcome}"}
+    return row
+
+
+def _folder(adapter: SourceAdapter, config: Config) -> str | None:
+    try:
+        root = getattr(adapter, "root", None)
+        return None if root is None else str(root(config))
+    except CrystalError:
+        return None
+
+
+async def scan_async(
+    *adapters: str | SourceAdapter, profile: Profile = "chatcrystal", config: Config | None = None
+) -> pl.DataFrame:
+    """List the conversations that are there, without parsing any.
+
+    Parameters
+    ----------
+    adapters
+        Names or adapter values; an adapter need not be registered. Default: the registered ones that
+        the configuration enables.
+    profile
+        Set of rules; ``chatcrystal`` is the pinned importer's.
+    config
+        Folders and settings.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per candidate, source after source; columns: ``frames.CANDIDATES``. Filter it with
+        ordinary polars and hand it to `parse`.
+
+    Raises
+    ------
+    UnknownAdapterError
+        If a name is not registered.
+    ScanError, DetectError
+        If one source fails; as pinned, the whole scan then fails.
+    ConfigError
+        If a configured folder is missing.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb
+    >>> cands = cnb.scan("codex", config=cnb.samples.config())
+    >>> cands.columns
+    ['source', 'id', 'project_dir', 'file_size', 'file_mtime', 'file_mtime_text', 'file_path']
+    """
+    from crystal_nb import frames
+
+    found = await find_candidates_async(*adapters, profile=profile, config=config)
+    return frames.to_frame(frames.CANDIDATES, map(_candidate_row, found))
+
+
+async def find_candidates_async(
+    *adapters: str | SourceAdapter, profile: Profile = "chatcrystal", config: Config | None = None
+) -> list[Candidate]:
+    """`scan_async` with records instead of a frame."""
+    if profile not in PROFILES:
+        raise ConfigError(f"unknown profile {profile!r}; allowed: {', '.join(PROFILES)}")
+    config = config or Config()
+    found: list[Candidate] = []
+    for adapter in _chosen(adapters, config):
+        if await adapter.detect(config) is not None:
+            found += await adapter.scan(config)
+    return found
+
+
+def _chosen(wanted: Sequence[str | SourceAdapter], config: Config) -> list[SourceAdapter]:
+    if not wanted:
+        return [a for name, a in registered().items() if name in config.enabled_sources]
+    return [get_adapter(a) if isinstance(a, str) else _remember(a) for a in wanted]
+
+
+def _remember(adapter: SourceAdapter) -> SourceAdapter:
+    if not isinstance(adapter, SourceAdapter):
+        raise AdapterError(f"{adapter!r} is neither an adapter nor the name of one")
+    _UNREGISTERED[adapter.name] = adapter
+    return adapter
+
+
+def _candidate_row(c: Candidate) -> dict[str, Any]:
+    return {
+        "source": c.source,
+        "id": c.id,
+        "project_dir": c.project_dir,
+        "file_size": c.file_size,
+        "file_mtime": c.file_mtime,
+        "file_mtime_text": c.file_mtime,
+        "file_path": c.file_path,
+    }
+
+
+async def parse_async(
+    candidates: Candidates,
+    *,
+    adapters: Iterable[SourceAdapter] = (),
+    config: Config | None = None,
+    on_progress: OnProgress | None = None,
+) -> Corpus:
+    """Parse candidates; one that fails becomes a row of ``failures`` and the others go on.
+
+    Parameters
+    ----------
+    candidates
+        A frame made by `scan`, filtered as you like, or `Candidate` records.
+    adapters
+        Adapters to use before registered ones of the same name. Unregistered ones that were scanned
+        in this session are found by themselves.
+    config
+        The configuration that the scan had.
+    on_progress
+        Called after each candidate with the number done, the total and the candidate.
+
+    Returns
+    -------
+    Corpus
+        Conversations, messages, fates of raw records and failures.
+
+    Raises
+    ------
+    ConfigError
+        If the frame lacks a column that a candidate needs.
+    UnknownAdapterError
+        If a candidate's source has no adapter.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb
+    >>> config = cnb.samples.config()
+    >>> corpus = cnb.parse(cnb.scan("claude-code", config=config), config=config)
+    >>> corpus.messages.select("type", "has_tool_use").columns
+    ['type', 'has_tool_use']
+    """
+    config = config or Config()
+    listed = _as_candidates(candidates)
+    by_name = _adapters_for({c.source for c in listed}, adapters)
+    parsed: list[ParsedConversation] = []
+    failures: list[Failure] = []
+    for done, candidate in enumerate(listed, 1):
+        try:
+            parsed.append(await _parse_one(by_name[candidate.source], candidate, config))
+        except Exception as error:  # the pinned per-candidate guard: whatever one parse raises, the others go on
+            failures.append(_failure(candidate, error))
+        if on_progress is not None:
+            on_progress(done, len(listed), candidate)
+    return Corpus(parsed, failures)
+
+
+async def _parse_one(adapter: SourceAdapter, candidate: Candidate, config: Config) -> ParsedConversation:
+    result = await adapter.parse(candidate, config)
+    digest = hashing.content_hash(result.conversation)
+    return ParsedConversation(candidate, result.conversation, result.fates, digest, adapter.parser_version)
+
+
+def _failure(candidate: Candidate, error: Exception) -> Failure:
+    line, offset = (error.line, error.offset) if isinstance(error, ParseError) else (None, None)
+    return Failure(candidate, type(error).__name__, str(error) or type(error).__name__, line, offset)
+
+
+def _adapters_for(names: set[str], given: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
+    known = {**_UNREGISTERED, **registered(), **{a.name: a for a in given}}
+    return {name: known[name] if name in known else get_adapter(name) for name in names}
+
+
+_NEEDED = ("source", "id", "file_path")
+
+
+def _as_candidates(candidates: Candidates) -> list[Candidate]:
+    frame: Any = candidates.collect() if hasattr(candidates, "collect") else candidates
+    if hasattr(frame, "iter_rows"):
+        missing = [name for name in _NEEDED if name not in frame.columns]
+        if missing:
+            raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(_NEEDED)}")
+        return [_candidate(row) for row in frame.iter_rows(named=True)]
+    listed = list(frame)
+    if wrong := next((c for c in listed if not isinstance(c, Candidate)), None):
+        raise ConfigError(f"parse takes a frame made by scan or Candidate records, not {type(wrong).__name__}")
+    return listed
+
+
+def _candidate(row: Mapping[str, Any]) -> Candidate:
+    return Candidate(
+        source=row["source"],
+        id=row["id"],
+        file_path=row["file_path"],
+        file_size=row.get("file_size") or 0,
+        file_mtime=row.get("file_mtime_text") or "",
+        project_dir=row.get("project_dir") or "",
+    )
+
+
+def ablate(conversations: Iterable[Conversation]) -> pl.DataFrame:
+    """Leave each hashed field out in turn and count which conversations then collide.
+
+    Parameters
+    ----------
+    conversations
+        A `Corpus` or conversation records.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per field; columns: ``frames.ABLATIONS``.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb
+    >>> config = cnb.samples.config()
+    >>> cnb.ablate(cnb.parse(cnb.scan(config=config), config=config)).height
+    8
+    """
+    from crystal_nb import frames
+    from crystal_nb.identity import namespace
+
+    def row(found: hashing.Ablation) -> dict[str, Any]:
+        pair = [namespace(source, str(id)) for source, id in found.example or ()]
+        return {
+            "field": found.field,
+            "groups": found.groups,
+            "conversations": found.conversations,
+            "example_a": pair[0] if pair else None,
+            "example_b": pair[1] if pair else None,
+        }
+
+    return frames.to_frame(frames.ABLATIONS, map(row, hashing.ablate(conversations)))
+
+
+detect_all_sources = blocking(detect_all_sources_async)
+sources = blocking(sources_async)
+scan = blocking(scan_async)
+parse = blocking(parse_async)
