@@ -10,9 +10,11 @@
 Nothing is written anywhere, and nothing leaves the machine.
 """
 
-from crystal_nb import samples
+from typing import Any
+
+from crystal_nb import adapters, samples
 from crystal_nb._version import __version__
-from crystal_nb.adapters import adapters, get_adapter, register
+from crystal_nb.adapters import get_adapter, register
 from crystal_nb.adapters.base import Adapter, Parsed, Rules, SourceAdapter
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus
@@ -75,6 +77,7 @@ __all__ = [
     "detect_all_sources",
     "detect_all_sources_async",
     "explain_difference",
+    "frames",
     "get_adapter",
     "hash_input",
     "namespace",
@@ -89,3 +92,11 @@ __all__ = [
     "sources",
     "sources_async",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "frames":  # imports polars, so only when asked for
+        import crystal_nb.frames
+
+        return crystal_nb.frames
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from crystal_nb import hashing
 from crystal_nb._loop import blocking
-from crystal_nb.adapters import adapters as registered
-from crystal_nb.adapters import get_adapter
+from crystal_nb.adapters import get_adapter, registered
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.config import PROFILES, Config, Profile
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
@@ -31,6 +30,7 @@ __all__ = [
     "parse_async",
     "scan",
     "scan_async",
+    "source_rows_async",
     "sources",
     "sources_async",
 ]
@@ -82,10 +82,15 @@ async def sources_async(*, config: Config | None = None) -> pl.DataFrame:
     """
     from crystal_nb import frames
 
+    return frames.to_frame(frames.SOURCES, await source_rows_async(config=config))
+
+
+async def source_rows_async(*, config: Config | None = None) -> list[dict[str, Any]]:
+    """`sources_async` with rows instead of a frame."""
     config = config or Config()
     known = list(registered().values())
     outcomes = await asyncio.gather(*(a.detect(config) for a in known), return_exceptions=True)
-    return frames.to_frame(frames.SOURCES, map(_source_row, known, outcomes, [config] * len(known)))
+    return [_source_row(adapter, outcome, config) for adapter, outcome in zip(known, outcomes, strict=True)]
 
 
 def _source_row(adapter: SourceAdapter, outcome: SourceInfo | BaseException | None, config: Config) -> dict[str, Any]:

@@ -16,17 +16,27 @@ from pathlib import Path
 
 from crystal_nb.config import Config
 
-__all__ = ["config", "fixtures", "home"]
+__all__ = ["PACKAGE", "config", "fixtures", "home", "notebooks"]
 
-_PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parent
+"""Folder of the installed package."""
 _SAMPLE_TIME_NS = 1_767_225_600_123_400_000
 _USER_DATA = {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}
 
 
 def fixtures() -> Path:
     """Folder of the bundled fixtures: in the package of a wheel, beside it in a checkout."""
-    packed = _PACKAGE / "_data" / "fixtures"
-    return packed if packed.is_dir() else _PACKAGE.parent / "fixtures"
+    return _bundled("fixtures")
+
+
+def notebooks() -> Path:
+    """Folder of the bundled notebooks."""
+    return _bundled("notebooks")
+
+
+def _bundled(name: str) -> Path:
+    packed = PACKAGE / "_data" / name
+    return packed if packed.is_dir() else PACKAGE.parent / name
 
 
 @functools.cache

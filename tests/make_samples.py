@@ -104,7 +104,8 @@ def claude_code() -> None:
     first.answer(thinking("The report is built in report.py; look there first."))
     first.answer(text("I'll look at how the report picks its year."), call("toolu_1", "Read", file_path="report.py"))
     first.result("toolu_1", "def totals(rows):\n    return [r for r in rows if r.year == 2025]\n")
-    fix = f"The year is hard-coded. Use the newest one instead:\n\n{FENCE}python\nyear = max(r.year for r in rows)\n{FENCE}"
+    code = f"{FENCE}python\nyear = max(r.year for r in rows)\n{FENCE}"
+    fix = f"The year is hard-coded. Use the newest one instead:\n\n{code}"
     first.answer(text(fix))
     first.say("<system-reminder>The user opened report.py</system-reminder>Yes, please do that.")
     first.answer(call("toolu_2", "Edit", file_path="report.py"))
@@ -172,7 +173,11 @@ def codex() -> None:
             codex_line(0, "session_meta", **{**meta, "id": paginated, "history_mode": "paginated"}),
             codex_line(1, "event_msg", type="item_completed", thread_id=paginated, item=item),
             codex_line(
-                2, "response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Renamed."}]
+                2,
+                "response_item",
+                type="message",
+                role="assistant",
+                content=[{"type": "output_text", "text": "Renamed."}],
             ),
         ],
     )
@@ -217,11 +222,21 @@ def trae() -> None:
     window = user / "workspaceStorage" / "0f00000000000000000000000000000b"
     write_json(window / "workspace.json", {"folder": "file:///home/ada/projects/my%20orchard"})
     steps = [
-        {"thought": "Open the file", "toolName": "view_files", "reasoningContent": "Need context", "result": "x = [2,1]"},
+        {
+            "thought": "Open the file",
+            "toolName": "view_files",
+            "reasoningContent": "Need context",
+            "result": "x = [2,1]",
+        },
         {"thought": "Sorted the rows in rows.py.", "toolName": "finish"},
     ]
-    task = {"proposal": "I will sort them.", "proposalReasoningContent": "Small change.", "guideline": {"planItems": steps}}
+    task = {
+        "proposal": "I will sort them.",
+        "proposalReasoningContent": "Small change.",
+        "guideline": {"planItems": steps},
+    }
     messages = [
+        {"role": "system", "content": "Answer briefly.", "turnIndex": 0},
         {"role": "user", "content": "Sort the rows", "turnId": "t1", "turnIndex": 0, "timestamp": 1767952800500},
         {
             "role": "assistant",
@@ -250,7 +265,12 @@ def copilot() -> None:
     user = fresh("copilot") / ".config" / "Code" / "User"
     window = user / "workspaceStorage" / "0f00000000000000000000000000000c"
     write_json(window / "workspace.json", {"folder": "file:///home/ada/projects/orchard"})
-    read_file = {"kind": "toolInvocationSerialized", "toolId": "copilot_readFile", "toolCallId": "k1", "isComplete": True}
+    read_file = {
+        "kind": "toolInvocationSerialized",
+        "toolId": "copilot_readFile",
+        "toolCallId": "k1",
+        "isComplete": True,
+    }
     reference = {"kind": "inlineReference", "inlineReference": {"path": "/home/ada/a.py", "scheme": "file"}}
     request = {
         "requestId": "request_1",
@@ -273,7 +293,12 @@ def copilot() -> None:
     }
     write_json(window / "chatSessions" / f"{session['sessionId']}.json", session)
     log = {**session, "sessionId": "c0de0000-0000-4000-8000-000000000002", "customTitle": None, "requests": []}
-    prompt = {"requestId": "request_2", "timestamp": 1768042800000, "message": {"text": "And for pears?"}, "response": []}
+    prompt = {
+        "requestId": "request_2",
+        "timestamp": 1768042800000,
+        "message": {"text": "And for pears?"},
+        "response": [],
+    }
     write_lines(
         window / "chatSessions" / f"{log['sessionId']}.jsonl",
         [

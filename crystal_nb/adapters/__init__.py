@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from crystal_nb.adapters import claude_code, codex, copilot
+from crystal_nb.adapters import claude_code, codex, copilot, cursor, trae
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, UnknownAdapterError
 
-__all__ = ["adapters", "get_adapter", "register"]
+__all__ = ["get_adapter", "register", "registered"]
 
 _REGISTRY: dict[str, SourceAdapter] = {}
 
@@ -62,14 +62,14 @@ def get_adapter(name: str) -> SourceAdapter:
         raise UnknownAdapterError(name, _REGISTRY) from None
 
 
-def adapters() -> Mapping[str, SourceAdapter]:
+def registered() -> Mapping[str, SourceAdapter]:
     """All registered adapters by name, read-only and live.
 
-    >>> list(adapters())[:3]
+    >>> list(registered())[:3]
     ['claude-code', 'codex', 'cursor']
     """
     return MappingProxyType(_REGISTRY)
 
 
-for _module in (claude_code, codex, copilot):
+for _module in (claude_code, codex, cursor, trae, copilot):
     register(_module.ADAPTER)

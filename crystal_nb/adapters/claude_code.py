@@ -193,9 +193,9 @@ def _holds_fence(text: Any) -> bool:
 
 def _why_empty(content: Any) -> str:
     if isinstance(content, list):
-        kinds = {b.type if isinstance(b, ContentBlock) else "?" for b in content} - {"text", "thinking"}
+        kinds = {ecma.to_text(b.type) if isinstance(b, ContentBlock) else "?" for b in content} - {"text", "thinking"}
         if kinds:
-            return "only " + ", ".join(sorted(map(ecma.to_text, kinds)))
+            return f"only {', '.join(sorted(kinds))}"
     return "nothing left after cleaning" if content else "no content"
 
 

@@ -171,7 +171,7 @@ def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> Out
         return "dropped", _kind_text(kind), "no payload object", None
     if kind == "session_meta":
         return _read_meta(payload, session)
-    full_kind = f"{_kind_text(kind)}/{_kind_text(payload.type)}"
+    full_kind = f"{_kind_text(kind)}/{_kind_text(payload.type)}".rstrip("/")
     if kind == "event_msg":
         if payload.type == "user_message":
             return _read_prompt(record, payload, full_kind, session)

@@ -27,6 +27,7 @@ __all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Block", "Broken", "no_record", "read_bl
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 96
 _NODE24 = "Node 24 splits this line"
+_RARE = 2000
 _OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
 
 S = TypeVar("S", bound=Struct)
@@ -93,10 +94,10 @@ def no_record(record: NotAnObject | Broken) -> Outcome:
         For ``null``, on which the pinned parsers fail.
     """
     if isinstance(record, Broken):
-        return "dropped", "", record.reason, None
+        return "dropped", "line", record.reason, None
     if record.value is None:
         raise ValueError("the line is null, which the pinned parser can't read")
-    return "dropped", "", "not an object", None
+    return "dropped", "line", "not an object", None
 
 
 def read_blocks(
@@ -201,9 +202,21 @@ def _decode_line(raw: bytes, decoder: TypedDecoder[S]) -> S | NotAnObject | Brok
 
 def _node24_lines(block: Block[Any]) -> frozenset[int]:
     data = block.data
-    if b"\xa8" not in data and b"\xa9" not in data:  # the single bytes are found ten times faster
-        return frozenset()
-    if b"\xe2\x80\xa8" not in data and b"\xe2\x80\xa9" not in data:
+    marks = [mark for mark in (b"\xe2\x80\xa8", b"\xe2\x80\xa9") if _holds(data, mark)]
+    if not marks:
         return frozenset()
     lines = enumerate(zip(block.starts, block.stops, strict=True), block.first_line)
-    return frozenset(n for n, (a, b) in lines if b"\xe2\x80\xa8" in data[a:b] or b"\xe2\x80\xa9" in data[a:b])
+    return frozenset(n for n, (start, stop) in lines if any(mark in data[start:stop] for mark in marks))
+
+
+def _holds(data: bytes, mark: bytes) -> bool:
+    """``mark in data``, by way of its last byte as long as that is rare: one byte is found ten times faster."""
+    last, before = mark[-1:], mark[:-1]
+    at = data.find(last)
+    for _ in range(_RARE):
+        if at < 0:
+            return False
+        if data[at - len(before) : at] == before:
+            return True
+        at = data.find(last, at + 1)
+    return mark in data

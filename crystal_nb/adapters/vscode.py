@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from crystal_nb import ecma
-from crystal_nb.adapters.base import list_names
+from crystal_nb.adapters.base import Draft, Parsed, last_path_part, list_names
+from crystal_nb.records import Candidate, Conversation, Message
 
-__all__ = ["date_time", "item", "window_folders", "workspace_folder"]
+__all__ = ["date_time", "finish", "item", "readable_windows", "window_folders", "workspace_folder"]
 
+T = TypeVar("T")
 _FILE_URI = "file:///"
 
 
@@ -68,11 +71,11 @@ def _parse(data: bytes) -> Any:
 def item(connection: sqlite3.Connection, key: str) -> tuple[str, Any] | None:
     """SQLite type and value of the first ``ItemTable`` row with exactly that key; None when there is none.
 
-    Text comes as the connection's ``text_factory`` makes it.
+    Text comes as bytes, as `vscdb.read` has it.
     """
     query = "SELECT typeof(value), value FROM ItemTable WHERE key = ? LIMIT 1"
     row: tuple[Any, Any] | None = connection.execute(query, (key,)).fetchone()
-    return None if row is None else (str(row[0], "ascii"), row[1])
+    return None if row is None else (row[0].decode(), row[1])
 
 
 def date_time(value: Any) -> str:
@@ -90,3 +93,39 @@ def date_time(value: Any) -> str:
     if ms is None:
         raise ValueError(f"no valid date: {ecma.to_text(value)[:50]!r}")
     return ecma.iso_time(ms)
+
+
+def readable_windows(root: Path, read: Callable[[Path], T]) -> Iterator[tuple[str, Path, T]]:
+    """Project, database and what ``read`` makes of it, of each window; one where anything fails is left out.
+
+    As pinned: a window needs both ``workspace.json`` and ``state.vscdb``.
+
+    Raises
+    ------
+    OSError
+        If the windows can't be listed.
+    """
+    for folder in window_folders(root):
+        description, database = folder / "workspace.json", folder / "state.vscdb"
+        if os.path.exists(description) and os.path.exists(database):
+            try:
+                window = workspace_folder(description), database, read(database)
+            except (OSError, ValueError, RecursionError, sqlite3.Error):
+                continue
+            yield window
+
+
+def finish(candidate: Candidate, draft: Draft, messages: tuple[Message, ...]) -> Parsed:
+    """Conversation of a source that knows no title and no branch, and its project by the window alone."""
+    first, last = draft.span(messages)
+    conversation = Conversation(
+        source=candidate.source,
+        id=candidate.id,
+        messages=messages,
+        project_dir=candidate.project_dir,
+        project_name=last_path_part(candidate.project_dir),
+        cwd=candidate.project_dir or None,
+        first_message_at=first,
+        last_message_at=last,
+    )
+    return Parsed(conversation, tuple(draft.fates))

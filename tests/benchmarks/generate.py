@@ -21,15 +21,19 @@ _encode = msgspec.json.encode
 _CODEX_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
-def generate(source: str, home: Path, mix: str, megabytes: float, conversations: int = 500) -> None:
-    """Write a home folder of one source."""
+def generate(source: str, home: Path, mix: str, megabytes: float, conversations: int) -> dict[str, Any]:
+    """Write a home folder of one source and say what is in it."""
     total = int(megabytes * 1e6)
+    facts: dict[str, Any] = {}
     if source == "cursor":
-        generate_cursor.generate(home, conversations, total)
+        facts["messages"] = generate_cursor.generate(home, conversations, total)
     elif source == "codex":
         generate_codex.generate(home, mix, total)
     else:
         generate_claude.generate(home, mix, total)
+    sizes = [path.stat().st_size for path in data_files(source, home)]
+    facts |= {"files": len(sizes), "bytes": sum(sizes), "largest": max(sizes)}
+    return facts if source == "cursor" else facts | shares(source, home)
 
 
 def data_folder(source: str, home: Path) -> Path:
@@ -56,7 +60,7 @@ def shares(source: str, home: Path) -> dict[str, float]:
             in_results, in_text = measure(record)
             results += in_results
             kept += in_text
-    return {"bytes": total, "lines": lines, "tool results": results / total, "kept text": kept / total}
+    return {"lines": lines, "tool_results": results / total, "kept_text": kept / total}
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -98,12 +102,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.home.exists():
         sys.exit(f"{options.home} exists; name a new folder")
-    generate(options.source, options.home, options.mix, options.mb, options.conversations)
-    files = data_files(options.source, options.home)
-    result = {"files": len(files), "largest": max(path.stat().st_size for path in files)}
-    if options.source != "cursor":
-        result |= shares(options.source, options.home)
-    print(msgspec.json.encode(result).decode())
+    facts = generate(options.source, options.home, options.mix, options.mb, options.conversations)
+    print(msgspec.json.encode(facts).decode())
 
 
 if __name__ == "__main__":

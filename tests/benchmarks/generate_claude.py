@@ -124,7 +124,9 @@ class _Session:
         blocks: list[dict[str, Any]] = []
         if rng.random() < 0.45:
             thinking = self.texts.prose(self.texts.size(mix.thinking))
-            blocks.append({"type": "thinking", "thinking": thinking, "signature": self.texts.opaque(rng.randint(200, 900))})
+            blocks.append(
+                {"type": "thinking", "thinking": thinking, "signature": self.texts.opaque(rng.randint(200, 900))}
+            )
         if rng.random() < mix.say:
             blocks.append(self._text(mix.answer))
         name, arguments, shown, result = rng.choice(self.tools)()
@@ -159,7 +161,12 @@ class _Session:
     def _progress(self, call: str, count: int) -> None:
         output = self.texts.log(self.texts.size(300))
         for second in range(count):
-            data = {"type": "bash_progress", "output": output[-400:], "fullOutput": output, "elapsedTimeSeconds": second}
+            data = {
+                "type": "bash_progress",
+                "output": output[-400:],
+                "fullOutput": output,
+                "elapsedTimeSeconds": second,
+            }
             self._chain("progress", data=data, toolUseID=f"bash-progress-{second}", parentToolUseID=call)
 
     def _end_of_turn(self) -> None:
@@ -206,7 +213,10 @@ class _Session:
 
     def _bash(self) -> tuple[str, dict[str, Any], str, Any]:
         out = self.texts.log(self._length())
-        arguments = {"command": f"rg -n \"{self.texts.words(1)}\" {self.texts.path()} | head -50", "description": self.texts.words(5)}
+        arguments = {
+            "command": f'rg -n "{self.texts.words(1)}" {self.texts.path()} | head -50',
+            "description": self.texts.words(5),
+        }
         return "Bash", arguments, out, {"stdout": out, "stderr": "", "interrupted": False, "isImage": False}
 
     def _read(self) -> tuple[str, dict[str, Any], str, Any]:
@@ -219,9 +229,15 @@ class _Session:
     def _edit(self) -> tuple[str, dict[str, Any], str, Any]:
         path, original = self.texts.path(), self.texts.code(self._length())
         old, new = self.texts.code(160), self.texts.code(200)
-        shown = f"The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{new}"
+        shown = f"The file {path} has been updated. Here's the result of running `cat -n` on a snippet of it:\n{new}"
         patch = [{"oldStart": 4, "oldLines": 6, "newStart": 4, "newLines": 7, "lines": [f"-{old}", f"+{new}"]}]
-        result = {"filePath": path, "oldString": old, "newString": new, "originalFile": original, "structuredPatch": patch}
+        result = {
+            "filePath": path,
+            "oldString": old,
+            "newString": new,
+            "originalFile": original,
+            "structuredPatch": patch,
+        }
         return "Edit", {"file_path": path, "old_string": old, "new_string": new}, shown, {**result, "replaceAll": False}
 
     def _grep(self) -> tuple[str, dict[str, Any], str, Any]:

@@ -71,7 +71,11 @@ class _Thread:
                 "source": "cli",
                 "model_provider": "openai",
                 "base_instructions": {"text": self.texts.prose(self.mix.instructions)},
-                "git": {"commit_hash": self.texts.hex(40), "branch": "main", "repository_url": "https://git.invalid/demo"},
+                "git": {
+                    "commit_hash": self.texts.hex(40),
+                    "branch": "main",
+                    "repository_url": "https://git.invalid/demo",
+                },
             },
         )
 
@@ -89,7 +93,12 @@ class _Thread:
 
     def _context(self) -> None:
         sandbox = {"type": "workspace-write", "network_access": False}
-        context = {"turn_id": f"t{self.turn}", "cwd": "/srv/demo", "approval_policy": "on-request", "sandbox_policy": sandbox}
+        context = {
+            "turn_id": f"t{self.turn}",
+            "cwd": "/srv/demo",
+            "approval_policy": "on-request",
+            "sandbox_policy": sandbox,
+        }
         self._line("turn_context", {**context, "model": "model-x-codex", "effort": "medium", "summary": "auto"})
         if self.turn == 1:
             text = f"<environment_context>\n  <cwd>/srv/demo</cwd>\n  {self.texts.words(20)}\n</environment_context>"
@@ -97,7 +106,8 @@ class _Thread:
 
     def _user(self, text: str) -> None:
         if self.rng.random() < 0.1:
-            text = f"# Context from my IDE setup:\n\n## Open tabs:\n- {self.texts.path()}\n\n## My request for Codex:\n{text}\n"
+            tabs = f"# Context from my IDE setup:\n\n## Open tabs:\n- {self.texts.path()}"
+            text = f"{tabs}\n\n## My request for Codex:\n{text}\n"
         self._item("message", role="user", content=[{"type": "input_text", "text": text}])
         self._event("user_message", message=text, images=[], local_images=[], text_elements=[])
 
@@ -107,7 +117,9 @@ class _Thread:
             title = f"**{texts.words(4).capitalize()}**"
             self._event("agent_reasoning", text=title)
             sealed = texts.opaque(texts.size(self.mix.sealed, 0.5))
-            self._item("reasoning", summary=[{"type": "summary_text", "text": title}], content=None, encrypted_content=sealed)
+            self._item(
+                "reasoning", summary=[{"type": "summary_text", "text": title}], content=None, encrypted_content=sealed
+            )
         if rng.random() < self.mix.say:
             self._say(self.mix.answer * 0.5, "commentary")
         self._call()
@@ -124,7 +136,9 @@ class _Thread:
         if self.rng.random() < 0.2:
             patch = f"*** Begin Patch\n*** Update File: {texts.path()}\n@@\n{texts.code(length // 8)}\n*** End Patch"
             self._item("custom_tool_call", status="completed", call_id=call, name="apply_patch", input=patch)
-            self._item("custom_tool_call_output", call_id=call, output="Success. Updated the following files:\nM app.py\n")
+            self._item(
+                "custom_tool_call_output", call_id=call, output="Success. Updated the following files:\nM app.py\n"
+            )
             return
         command = {"cmd": f'sed -n "1,200p" {texts.path()}', "workdir": "/srv/demo"}
         self._item("function_call", name="exec_command", arguments=json.dumps(command), call_id=call)
@@ -135,7 +149,12 @@ class _Thread:
     def _tokens(self) -> None:
         used = self.rng.randint(1_000, 120_000)
         self.tokens += used
-        last = {"input_tokens": used, "cached_input_tokens": used // 2, "output_tokens": 210, "reasoning_output_tokens": 64}
+        last = {
+            "input_tokens": used,
+            "cached_input_tokens": used // 2,
+            "output_tokens": 210,
+            "reasoning_output_tokens": 64,
+        }
         total = {**last, "input_tokens": self.tokens, "total_tokens": self.tokens + 210}
         info = {"total_token_usage": total, "last_token_usage": last, "model_context_window": 258_400}
         limits = {"primary": {"used_percent": 12.0, "window_minutes": 300, "resets_at": 1767323045}, "secondary": None}

@@ -16,7 +16,10 @@ _TABLES = (
     "CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
     "CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
 )
-_EMPTY = {name: [] for name in ("codeBlocks", "suggestedCodeBlocks", "toolResults", "allThinkingBlocks", "images", "lints")}
+_EMPTY = {
+    name: [] for name in ("codeBlocks", "suggestedCodeBlocks", "toolResults", "allThinkingBlocks", "images", "lints")
+}
+_ROWS_PER_TURN = 12
 Row = tuple[str, str]
 
 
@@ -25,19 +28,25 @@ def user_folder(home: Path) -> Path:
     return home / ".config" / "Cursor" / "User"
 
 
-def generate(home: Path, conversations: int, total: int, seed: int = 7) -> None:
-    """Write a database of about ``total`` bytes; four conversations at a time are written side by side."""
+def generate(home: Path, conversations: int, total: int, seed: int = 7) -> int:
+    """Write a database of about ``total`` bytes and return how many messages the rules keep.
+
+    Four conversations at a time are written side by side.
+    """
     rng = random.Random(f"cursor {seed}")
     texts = Texts(rng)
     heads = [_head(texts, number) for number in range(conversations)]
     base = user_folder(home)
     database = _create(base / "globalStorage" / "state.vscdb")
+    turns = 0
     with database:
         for at in range(0, conversations, 4):
-            rows = [_rows(texts, head, total / conversations * 0.93) for head in heads[at : at + 4]]
+            rows = [_rows(texts, head, total / conversations * 0.87) for head in heads[at : at + 4]]
+            turns += sum(len(r) // _ROWS_PER_TURN for r in rows)
             database.executemany("INSERT INTO cursorDiskKV VALUES (?, ?)", _interleave(rows))
     database.close()
     _window(base / "workspaceStorage" / texts.hex(32), heads)
+    return 2 * turns
 
 
 def _create(path: Path) -> sqlite3.Connection:
@@ -78,7 +87,7 @@ def _rows(texts: Texts, head: dict[str, Any], size: float) -> list[Row]:
             rows.append((f"bubbleId:{composer}:{bubble['bubbleId']}", json.dumps(bubble, ensure_ascii=False)))
         rows += _other_rows(texts, composer)
         time += timedelta(minutes=2)
-        size -= sum(len(key) + len(value) for key, value in rows[-12:])
+        size -= sum(len(key) + len(value) for key, value in rows[-_ROWS_PER_TURN:])
     data = {"_v": 10, "composerId": composer, "name": head["name"], "createdAt": head["createdAt"]}
     rows.append((f"composerData:{composer}", json.dumps({**data, "fullConversationHeadersOnly": headers})))
     return rows
@@ -89,7 +98,12 @@ def _turn(texts: Texts, time: datetime) -> list[dict[str, Any]]:
     prompt, answer = texts.prose(texts.size(250)), texts.prose(texts.size(900))
     kinds: list[dict[str, Any]] = [
         {"type": 1, "text": prompt, "richText": json.dumps({"root": {"children": [{"text": prompt}]}})},
-        {"type": 2, "text": "", "capabilityType": 30, "thinking": {"text": texts.prose(texts.size(400)), "signature": ""}},
+        {
+            "type": 2,
+            "text": "",
+            "capabilityType": 30,
+            "thinking": {"text": texts.prose(texts.size(400)), "signature": ""},
+        },
         *({"type": 2, "text": "", "capabilityType": 15, "toolFormerData": _tool(texts)} for _ in range(7)),
         {"type": 2, "text": answer, "tokenCount": {"inputTokens": 900, "outputTokens": 80}},
     ]
@@ -113,6 +127,6 @@ def _tool(texts: Texts) -> dict[str, Any]:
 def _other_rows(texts: Texts, composer: str) -> list[Row]:
     checkpoint = json.dumps({"files": [], "note": texts.code(texts.size(1_500))})
     return [
-        (f"agentKv:blob:{texts.hex(64)}", texts.opaque(texts.size(8_000))),
+        (f"agentKv:blob:{texts.hex(64)}", texts.opaque(texts.size(5_000))),
         (f"checkpointId:{composer}:{texts.uuid()}", checkpoint),
     ]

@@ -12,26 +12,16 @@ const FENCE = "```";
 
 async function eachRecord(path, visit) {
   const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
-  let failure = null;
-  lines.on("line", (line) => {
-    if (failure || !line.trim()) return;
+  for await (const line of lines) {
+    if (!line.trim()) continue;
     let record;
     try {
       record = JSON.parse(line);
     } catch {
-      return;
+      continue;
     }
-    try {
-      visit(record);
-    } catch (error) {
-      failure = error;
-    }
-  });
-  await new Promise((resolve, reject) => {
-    lines.on("close", resolve);
-    lines.input.on("error", reject);
-  });
-  if (failure) throw failure;
+    visit(record);
+  }
 }
 
 function byTime(messages) {

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import random
 
-_WORDS = (
+_VOCABULARY = (
     "the a to of and in is it that for this with on not be as are we now which when file test value cache route "
     "handler session request response parser index query schema column worker thread socket token branch commit "
     "module import function argument default option failing passes returns raises checks reads writes skips keeps "
     "first last next empty missing wrong slow fast same other only also because instead before after between line "
     "error timeout retry buffer stream record message result config folder path user server client build step"
-).split()
+)
+_WORDS = _VOCABULARY.split()
 _ACCENTED = ("naïve", "café", "Übergabe", "déjà vu", "São Paulo", "Łódź", "résumé", "größer", "señal")
-_CJK = ("这个函数返回缓存的结果。", "設定ファイルを読み込みます。", "테스트가 통과했습니다.", "注意：路径不能为空，否则会报错。")
+_CJK = (
+    "这个函数返回缓存的结果。",
+    "設定ファイルを読み込みます。",
+    "테스트가 통과했습니다.",
+    "注意：路径不能为空，否则会报错。",
+)
 _EMOJI = ("✅", "❌", "🚀", "🎉", "⚠️", "🔧", "👍")
+_FLAVOURS = {"": 52, "dashes": 30, "accents": 7, "emoji": 8, "cjk": 3}
+"""What characters beyond ASCII a text has, and how many texts of a hundred."""
 _NAMES = ("app", "server", "routes", "models", "cache", "parser", "index", "config", "utils", "worker", "store", "cli")
 _FOLDERS = ("src", "lib", "tests", "packages/core", "packages/ui", "internal/sync", "docs", "scripts")
 _ENDINGS = (".py", ".ts", ".tsx", ".go", ".rs", ".md", ".json", ".sql")
@@ -59,10 +67,12 @@ class Texts:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self._prose = [self._paragraph() for _ in range(600)]
+        self._prose = {flavour: [self._paragraph(flavour) for _ in range(400)] for flavour in _FLAVOURS}
         self._code = [self._lines(_CODE, 14) for _ in range(400)]
         self._log = [self._lines(_LOG, 16) for _ in range(400)]
-        self._opaque = "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", k=1 << 20))
+        self._opaque = "".join(
+            rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", k=1 << 20)
+        )
 
     def size(self, median: float, sigma: float = 0.9, most: int = 400_000) -> int:
         """A length with a long tail."""
@@ -72,10 +82,15 @@ class Texts:
         return " ".join(self.rng.choices(_WORDS, k=count))
 
     def prose(self, length: int) -> str:
-        """Markdown as an assistant writes it: paragraphs, lists, now and then a fenced block."""
+        """Markdown as an assistant writes it: paragraphs, lists, now and then a fenced block.
+
+        One text in two is pure ASCII; one character beyond it makes a Python string two or four
+        times as large, so that this is decided per text.
+        """
         rng, parts, left = self.rng, [], length
+        flavour = rng.choices(list(_FLAVOURS), _FLAVOURS.values())[0]
         while left > 0:
-            part = self._fenced() if left > 300 and rng.random() < 0.12 else rng.choice(self._prose)
+            part = self._fenced() if left > 300 and rng.random() < 0.12 else rng.choice(self._prose[flavour])
             parts.append(part[: max(left, 20)] if not parts else part)
             left -= len(part) + 2
         return "\n\n".join(parts)
@@ -121,12 +136,16 @@ class Texts:
     def _lines(self, templates: tuple[str, ...], count: int) -> str:
         rng = self.rng
         names = {"a": rng.choice(_NAMES), "b": rng.choice(_WORDS), "d": rng.randint(10, 28)}
-        lines = (t.format(n=rng.randint(3, 999), m=rng.randint(10, 59), **names) for t in rng.choices(templates, k=count))
+        lines = (
+            t.format(n=rng.randint(3, 999), m=rng.randint(10, 59), **names) for t in rng.choices(templates, k=count)
+        )
         return "\n".join(lines)
 
-    def _paragraph(self) -> str:
+    def _paragraph(self, flavour: str) -> str:
         rng = self.rng
         sentences = [self._sentence() for _ in range(rng.randint(1, 5))]
+        if flavour:
+            sentences[0] = self._season(sentences[0], flavour)
         style = rng.random()
         if style < 0.25:
             return "\n".join(f"- **{rng.choice(_WORDS)}**: {s}" for s in sentences)
@@ -137,14 +156,14 @@ class Texts:
         words = rng.choices(_WORDS, k=rng.randint(6, 18))
         if rng.random() < 0.4:
             words[rng.randrange(len(words))] = f"`{rng.choice(_NAMES)}.{rng.choice(_WORDS)}()`"
-        if rng.random() < 0.15:
-            words.insert(3, rng.choice(("—", "→", f"“{rng.choice(_WORDS)}”", f'"{rng.choice(_WORDS)}"', "don’t")))
-        return self._flavour(" ".join(words).capitalize() + ".")
+        if rng.random() < 0.1:
+            words.insert(3, f'"{rng.choice(_WORDS)}"')
+        return " ".join(words).capitalize() + "."
 
-    def _flavour(self, sentence: str) -> str:
-        chance = self.rng.random()
-        if chance < 0.012:
-            return f"{self.rng.choice(_EMOJI)} {sentence}"
-        if chance < 0.02:
-            return self.rng.choice(_CJK)
-        return f"{self.rng.choice(_ACCENTED)}: {sentence}" if chance < 0.04 else sentence
+    def _season(self, sentence: str, flavour: str) -> str:
+        rng = self.rng
+        if flavour == "dashes":
+            return sentence.replace(" ", rng.choice((" — ", " → ", " “so” ", " don’t ")), 1)
+        if flavour == "accents":
+            return f"{rng.choice(_ACCENTED)}: {sentence}"
+        return f"{rng.choice(_EMOJI)} {sentence}" if flavour == "emoji" else "".join(rng.choices(_CJK, k=3))

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import crystal_nb as cnb
+from crystal_nb import cli, samples
+
+HOSTILE = "<b>\x1b[31m[red]x[/red]\u202e"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "empty"))
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(cli.app, list(words), catch_exceptions=False)
+
+
+@pytest.fixture
+def hostile_home(tmp_path) -> Path:
+    """A home with a good session of hostile content and one that fails."""
+    project = tmp_path / "home" / ".claude" / "projects" / "-p"
+    project.mkdir(parents=True)
+    line = {"type": "user", "uuid": "u", "timestamp": "x", "slug": HOSTILE, "message": {"content": "hi"}}
+    good = json.dumps(line) + "\n" + json.dumps({**line, "type": HOSTILE}) + "\n"
+    (project / "good.jsonl").write_text(good)
+    (project / "bad.jsonl").write_text("null\n".ljust(120))
+    return tmp_path / "home"
+
+
+def test_no_histories_reads_the_samples_and_says_so(run):
+    result = run("import")
+    assert result.exit_code == 0
+    assert "No histories found here; reading the bundled samples" in result.stderr
+    header, *rows = result.stdout.splitlines()
+    assert header.split("\t")[:2] == ["source", "id"]
+    assert {row.split("\t")[0] for row in rows} == set(cnb.adapters.registered())
+
+
+def test_sources_and_scan_of_another_home(run):
+    home = str(samples.home())
+    rows = json.loads(run("sources", "--home", home, "--json").stdout)
+    assert [row["status"] for row in rows] == ["found"] * 5
+    scanned = run("scan", "codex", "--home", home).stdout.splitlines()
+    assert len(scanned) == 4
+
+
+def test_import_as_json_gives_what_the_frames_give(run):
+    home = str(samples.home())
+    document = json.loads(run("import", "--home", home, "--json").stdout)
+    config = samples.config()
+    frame = cnb.parse(cnb.scan(config=config), config=config).conversations
+    assert [c["content_hash"] for c in document["conversations"]] == frame["content_hash"].to_list()
+    assert set(document) == {"conversations", "sources", "losses", "failures"}
+
+
+def test_import_writes_parquet(run, tmp_path):
+    result = run("import", "--home", str(samples.home()), "--parquet", str(tmp_path / "out" / "deep"))
+    assert result.exit_code == 0
+    names = ("conversations", "messages", "fates", "failures")
+    heights = [pl.read_parquet(tmp_path / "out" / "deep" / f"{n}.parquet").height for n in names]
+    assert all(heights[:3])
+    (tmp_path / "file").touch()
+    failed = run("import", "--parquet", str(tmp_path / "file"))
+    assert (failed.exit_code, "can't write to" in failed.stderr) == (2, True)
+
+
+def test_a_failed_parse_is_told_and_gives_exit_code_1(run, hostile_home):
+    result = run("import", "--home", str(hostile_home))
+    assert result.exit_code == 1
+    assert "bad.jsonl: line 1 (byte 0): the line is null" in result.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_hostile_text_reaches_no_terminal(run, hostile_home, options):
+    result = run("import", "--home", str(hostile_home), *options)
+    assert not set("\x1b\u202e") & set(result.stderr)
+    assert "\x1b" not in result.stdout
+    assert "[red]x[/red]" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["import", "cody"], "no adapter named 'cody'; known: claude-code"),
+        (["scan", "--home", "/gone"], "/gone is no folder"),
+    ],
+)
+def test_what_can_t_run_says_why_with_exit_code_2(run, words, told):
+    result = run(*words)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_failing_scan_says_why_with_exit_code_2(run, hostile_home):
+    (hostile_home / ".claude" / "projects" / "dead.json").symlink_to("gone")
+    result = run("scan", "--home", str(hostile_home))
+    assert (result.exit_code, "dead.json: No such file" in result.stderr) == (2, True)
+
+
+def test_version(run):
+    assert run("--version").stdout.strip() == cnb.__version__
+
+
+def test_on_a_terminal_there_are_tables(tmp_path):
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "crystal_nb.cli", "import"]
+    environment = {**os.environ, "HOME": str(tmp_path), "COLUMNS": "140", "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=child, stderr=child, env=environment) as process:
+        os.close(child)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(parent, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            shown += chunk
+    os.close(parent)
+    text = shown.decode()
+    assert process.returncode == 0
+    assert "What was lost" in text
+    assert "━" in text
+
+
+def test_lab_opens_the_notebooks(run, monkeypatch, tmp_path):
+    commands = []
+    monkeypatch.setattr(cli.subprocess, "run", lambda c, check: commands.append(c) or subprocess.CompletedProcess(c, 0))
+    assert run("lab", "--no-browser").exit_code == 0
+    assert commands[0][1:3] == ["-m", "jupyterlab"]
+    assert commands[0][3] == f"--ServerApp.root_dir={samples.notebooks()}"
+    assert commands[0][4:] == ["--no-browser"]
+
+
+def test_lab_copies_the_notebooks_of_a_wheel_and_keeps_edited_ones(run, monkeypatch, tmp_path):
+    shutil.copytree(samples.notebooks(), tmp_path / "installed" / "_data" / "notebooks")
+    monkeypatch.setattr(cli.samples, "PACKAGE", tmp_path / "installed")
+    monkeypatch.setattr(cli.subprocess, "run", lambda c, check: subprocess.CompletedProcess(c, 0))
+    edited = tmp_path / "crystal_nb-notebooks" / "01_explore_imports.ipynb"
+    edited.parent.mkdir()
+    edited.write_text("mine")
+    assert run("lab").exit_code == 0
+    assert edited.read_text() == "mine"
+    assert run("lab", "--folder", "other").exit_code == 0
+    assert (tmp_path / "other" / "01_explore_imports.ipynb").stat().st_size > 1000

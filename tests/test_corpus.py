@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+import crystal_nb as cnb
+from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
+
+
+def parsed(source="codex", id="7", candidate_id=None, messages=2, fates=(), **fields):
+    candidate = cnb.Candidate(source, candidate_id or id, "/f", 1, "", "")
+    listed = tuple(cnb.Message("user", f"m{i}") for i in range(messages))
+    conversation = cnb.Conversation(source, id, listed, **fields)
+    return ParsedConversation(candidate, conversation, tuple(fates), cnb.content_hash(conversation), f"{source}@1")
+
+
+def test_a_conversation_is_found_by_its_own_and_by_its_candidate_s_id():
+    corpus = Corpus([parsed(id="inner", candidate_id="outer")], [])
+    assert corpus["codex", "inner"] is corpus["codex", "outer"]
+    assert ("codex", "outer") in corpus
+    assert [c.id for c in corpus] == ["inner"]
+
+
+def test_where_ids_meet_the_last_one_wins():
+    corpus = Corpus([parsed(slug="first"), parsed(slug="last")], [])
+    assert corpus["codex", "7"].slug == "last"
+
+
+@pytest.mark.parametrize("key", [("codex", "8"), "7", ("codex", ["7"]), 0])
+def test_an_unknown_id_says_how_to_ask(key):
+    with pytest.raises(cnb.UnknownConversationError, match=r"corpus\[source, id\]") as caught:
+        Corpus([parsed()], [])[key]
+    assert isinstance(caught.value, KeyError)
+
+
+def test_repr_says_what_was_read_and_what_was_lost():
+    fates = [
+        cnb.Fate("kept", "a", message_index=0),
+        cnb.Fate("dropped", "b", "no text"),
+        cnb.Fate("dropped", "b", "no text"),
+    ]
+    failure = Failure(cnb.Candidate("cursor", "x", "/f", 1, "", ""), "ParseError", "cursor: /f: broken")
+    text = repr(Corpus([parsed(fates=fates), parsed(messages=1)], [failure]))
+    assert text.startswith("Corpus: 2 conversations, 3 messages; 1 with fewer than 2 messages")
+    assert "2 × codex b: no text" in text
+    assert "failed  cursor: /f: broken" in text
+
+
+def test_everything_shown_is_escaped():
+    fates = [cnb.Fate("dropped", HOSTILE, HOSTILE)]
+    failure = Failure(cnb.Candidate("cursor", "x", "/f", 1, "", ""), "ParseError", HOSTILE)
+    corpus = Corpus([parsed(fates=fates)], [failure])
+    html = corpus._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert not set("\x1b\u202e") & set(html + repr(corpus))
+
+
+def test_frames_join_exactly_even_where_ids_meet():
+    corpus = Corpus([parsed(id="7"), parsed(id="codex:7", messages=3)], [])
+    assert corpus.conversations["conversation_id"].to_list() == ["codex:7", "codex:7"]
+    assert corpus.messages["conversation_index"].to_list() == [0, 0, 1, 1, 1]
+    assert corpus.messages["index"].to_list() == [0, 1, 0, 1, 2]
+
+
+def test_an_empty_corpus_has_all_frames():
+    corpus = Corpus([], [])
+    shapes = [getattr(corpus, name).height for name in ("conversations", "messages", "fates", "failures")]
+    assert shapes == [0, 0, 0, 0]
+    assert "nothing" in corpus._repr_html_()

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from strategies import conversations, json_values
+
+import crystal_nb as cnb
+from crystal_nb import frames
+from crystal_nb.corpus import Corpus, ParsedConversation
+
+TABLES = {name: getattr(frames, name) for name in frames.__all__ if name.isupper()}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_frame_has_its_table_s_columns_also_when_empty(name):
+    frame = frames.to_frame(TABLES[name], [])
+    assert dict(frame.schema) == {k: pl.DataFrame(schema={k: c.dtype}).schema[k] for k, c in TABLES[name].items()}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_column_is_described(name):
+    described = frames.describe(TABLES[name])
+    assert all(text.endswith(".") for text in described["description"])
+
+
+@given(st.lists(conversations, max_size=4))
+def test_any_conversation_fits_the_frames(listed):
+    candidate = cnb.Candidate("codex", "x", "/f", 1, "", "")
+    fates = (cnb.Fate("dropped", "k", head=b"\xff\x1b"),)
+    corpus = Corpus([ParsedConversation(candidate, c, fates, cnb.content_hash(c), "codex@1") for c in listed], [])
+    assert corpus.conversations.height == corpus.fates.height == len(listed)
+    assert corpus.messages.height == sum(len(c.messages) for c in listed)
+    rows = corpus.messages.rows(named=True)
+    for message, row in zip((m for c in listed for m in c.messages), rows, strict=True):
+        if cnb.ecma.well_formed(message.content):
+            assert row["content"] == message.content
+        else:
+            assert row["lossy"]
+            assert "\ufffd" in row["content"]
+
+
+@given(json_values, json_values)
+def test_ids_of_any_type_become_text(id, thinking):
+    message = cnb.Message("user", "x", id=id, thinking=thinking)
+    conversation = replace(cnb.Conversation("codex", id, (message,)), slug=thinking)
+    candidate = cnb.Candidate("codex", "x", "/f", 1, "", "")
+    corpus = Corpus([ParsedConversation(candidate, conversation, (), "h", "codex@1")], [])
+    assert corpus.messages["id"].dtype == pl.String
+    assert corpus.conversations.height == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("2026-01-01T00:00:00.123Z", "2026-01-01 00:00:00.123000+00:00"),
+        (1767225600000, "2026-01-01 00:00:00+00:00"),
+        ("x", "None"),
+        (None, "None"),
+        (8_640_000_000_000_000, "None"),
+    ],
+)
+def test_times_are_utc_in_ms_or_null(raw, shown):
+    frame = frames.to_frame({"t": frames.Column(frames.TIME, "Time.")}, [{"t": raw}])
+    assert str(frame["t"][0]) == shown
+
+
+def test_a_time_taken_from_the_clock_is_null_in_the_frames():
+    message = cnb.Message("user", "x", timestamp="2026-01-01T00:00:00.000Z", timestamp_from_clock=True)
+    conversation = cnb.Conversation("codex", "7", (message,), first_message_at=message.timestamp)
+    candidate = cnb.Candidate("codex", "x", "/f", 1, "", "")
+    corpus = Corpus([ParsedConversation(candidate, conversation, (), "h", "codex@1")], [])
+    assert corpus.messages["timestamp"].to_list() == corpus.conversations["first_message_at"].to_list() == [None]

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, field
+
+import polars as pl
+import pytest
+
+import crystal_nb as cnb
+from crystal_nb import adapters as registry
+
+
+@dataclass(frozen=True)
+class Fake:
+    """An adapter that does as it is told."""
+
+    name: str = "fake"
+    display_name: str = "Fake"
+    parser_version: str = "fake@1"
+    detects: object = field(default_factory=lambda: cnb.SourceInfo("fake", "Fake", "/f", 2))
+    scans: object = (cnb.Candidate("fake", "a", "/f/a", 1, "", ""), cnb.Candidate("fake", "b", "/f/b", 1, "", ""))
+    fails: str | None = None
+
+    async def detect(self, config):
+        return self.answer(self.detects)
+
+    async def scan(self, config):
+        return list(self.answer(self.scans))
+
+    async def parse(self, candidate, config):
+        if candidate.id == self.fails:
+            raise KeyError("a bug")
+        return cnb.Parsed(cnb.Conversation("fake", candidate.id, (cnb.Message("user", "x"),)), ())
+
+    @staticmethod
+    def answer(value):
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Register just these adapters."""
+
+    def register(*adapters):
+        monkeypatch.setattr(registry, "_REGISTRY", {a.name: a for a in adapters})
+        return cnb.Config(enabled_sources=[a.name for a in adapters])
+
+    return register
+
+
+BROKEN = cnb.DetectError("no luck", source="broken", path="/b")
+
+
+def test_discovery_fails_as_a_whole(only):
+    only(Fake(), Fake(name="broken", detects=BROKEN))
+    with pytest.raises(cnb.DetectError, match="broken: /b: no luck"):
+        cnb.detect_all_sources()
+
+
+def test_sources_collects_each_outcome(only):
+    only(Fake(), Fake(name="absent", detects=None), Fake(name="broken", detects=BROKEN))
+    found = cnb.sources()
+    assert found["status"].to_list() == ["found", "absent", "failed"]
+    assert found["conversations"].to_list() == [2, None, None]
+    assert found["error"].to_list()[2] == "DetectError: broken: /b: no luck"
+
+
+def test_discovery_runs_concurrently(only):
+    barrier = threading.Barrier(2, timeout=5)
+
+    class Waiting(Fake):
+        async def detect(self, config):
+            await asyncio.to_thread(barrier.wait)
+
+    only(Waiting(name="a"), Waiting(name="b"))
+    assert cnb.detect_all_sources() == []
+
+
+def test_a_scan_takes_enabled_sources_in_registry_order_and_skips_absent_ones(only):
+    only(Fake(), Fake(name="absent", detects=None, scans=BROKEN), Fake(name="off"))
+    assert cnb.scan(config=cnb.Config(enabled_sources=["absent", "fake"]))["id"].to_list() == ["a", "b"]
+
+
+def test_a_failing_scan_fails_the_whole(only):
+    config = only(Fake(), Fake(name="broken", scans=cnb.ScanError("no", source="broken", path="/b")))
+    with pytest.raises(cnb.ScanError):
+        cnb.scan(config=config)
+    assert len(cnb.scan("fake", config=config)) == 2
+
+
+def test_one_failing_parse_is_a_row_and_the_others_go_on(only):
+    only(Fake(fails="a"))
+    corpus = cnb.parse(cnb.scan("fake"))
+    assert corpus.failures.select("id", "error").row(0) == ("a", "KeyError")
+    assert corpus.conversations["id"].to_list() == ["b"]
+
+
+def test_unregistered_adapters_are_scanned_and_found_again():
+    mine = Fake(name="mine-only")
+    rows = [cnb.Candidate("mine-only", "a", "/f/a", 1, "", "")]
+    assert cnb.scan(Fake(name="mine-only", scans=rows)).height == 1
+    assert len(cnb.parse(rows)) == 1
+    assert len(cnb.parse(rows, adapters=[mine])) == 1
+    assert "mine-only" not in cnb.adapters.registered()
+
+
+def test_a_filtered_frame_can_be_parsed_lazy_or_not(tree_config):
+    cands = cnb.scan("codex", config=tree_config).filter(pl.col("id") == "aaaa")
+    assert len(cnb.parse(cands, config=tree_config)) == len(cnb.parse(cands.lazy(), config=tree_config)) == 1
+    assert len(cnb.parse(cands.head(0))) == 0
+
+
+def test_wrong_input_is_a_clear_error():
+    with pytest.raises(cnb.ConfigError, match=r"lacks id, file_path"):
+        cnb.parse(pl.DataFrame({"source": ["codex"]}))
+    with pytest.raises(cnb.ConfigError, match="not str"):
+        cnb.parse(["x"])
+    with pytest.raises(cnb.ConfigError, match="unknown profile 'x'; allowed: chatcrystal"):
+        cnb.scan(profile="x")
+    with pytest.raises(cnb.UnknownAdapterError):
+        cnb.scan("x")
+    with pytest.raises(cnb.AdapterError):
+        cnb.scan(5)
+    with pytest.raises(cnb.UnknownAdapterError):
+        cnb.parse([cnb.Candidate("x", "a", "/f/a", 1, "", "")])
+
+
+def test_progress_is_told_after_each(tree_config):
+    seen = []
+    cnb.parse(cnb.scan("codex", config=tree_config), config=tree_config, on_progress=lambda *a: seen.append(a[:2]))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_blocking_functions_work_inside_a_running_loop(tree_config):
+    async def notebook():
+        blocking = cnb.scan("codex", config=tree_config)
+        awaited = await cnb.scan_async("codex", config=tree_config)
+        return (
+            blocking,
+            awaited,
+            len(await cnb.parse_async(awaited, config=tree_config)),
+            cnb.sources(config=tree_config),
+        )
+
+    blocking, awaited, parsed, found = asyncio.run(notebook())
+    assert blocking.equals(awaited)
+    assert (parsed, found.height) == (4, 5)
+
+
+def test_errors_and_interrupts_come_through_from_the_other_thread(only):
+    only(Fake(detects=BROKEN))
+    with pytest.raises(cnb.DetectError):
+        asyncio.run(asyncio.to_thread(cnb.detect_all_sources))
+
+    async def notebook():
+        cnb.detect_all_sources()
+
+    with pytest.raises(cnb.DetectError):
+        asyncio.run(notebook())
+
+
+def test_an_awaited_scan_can_be_cancelled(only):
+    class Slow(Fake):
+        async def scan(self, config):
+            await asyncio.sleep(60)
+
+    config = only(Slow())
+
+    async def cancel():
+        await asyncio.wait_for(cnb.scan_async(config=config), 0.05)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(cancel())

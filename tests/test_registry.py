@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import pytest
+
+import crystal_nb as cnb
+from crystal_nb import adapters as registry
+from crystal_nb.config import BUILT_IN_SOURCES
+
+
+@pytest.fixture(autouse=True)
+def _restore(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+
+
+def test_the_built_ins_come_in_the_pinned_order():
+    assert tuple(cnb.adapters.registered()) == BUILT_IN_SOURCES
+
+
+def test_versions_are_the_pinned_ones():
+    assert {a.parser_version for a in cnb.adapters.registered().values()} == {f"{name}@1" for name in BUILT_IN_SOURCES}
+
+
+def test_a_duplicate_name_warns_and_overwrites_in_place():
+    new = replace(cnb.get_adapter("codex"), display_name="Mine")
+    with pytest.warns(cnb.DuplicateAdapterWarning, match="'codex'"):
+        cnb.register(new)
+    assert cnb.get_adapter("codex") is new
+    assert tuple(cnb.adapters.registered()) == BUILT_IN_SOURCES
+
+
+def test_a_new_name_comes_last():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cnb.register(replace(cnb.get_adapter("codex"), name="mine"))
+    assert tuple(cnb.adapters.registered()) == (*BUILT_IN_SOURCES, "mine")
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, object(), replace(cnb.get_adapter("codex"), name=""), replace(cnb.get_adapter("codex"), name=5)]
+)
+def test_what_is_no_adapter_is_refused(wrong):
+    with pytest.raises(cnb.AdapterError):
+        cnb.register(wrong)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(cnb.UnknownAdapterError, match="'cody'; known: claude-code, codex, copilot, cursor, trae"):
+        cnb.get_adapter("cody")
+    with pytest.raises(cnb.UnknownAdapterError):
+        cnb.get_adapter(["codex"])
+
+
+def test_the_view_is_read_only():
+    with pytest.raises(TypeError):
+        cnb.adapters.registered()["x"] = None
