@@ -1,4 +1,4 @@
-"""Blocking twins of coroutine functions, also inside a running event loop, which is not patched."""
+"""Blocking and awaitable twins of one coroutine function; no running event loop is patched or blocked."""
 
 from __future__ import annotations
 
@@ -11,51 +11,44 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["blocking"]
+__all__ = ["twins"]
 
 
-def blocking(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Make the blocking twin of an ``…_async`` function.
+def twins(core: Callable[P, Coroutine[Any, Any, T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
+    """Derive a blocking function and an ``…_async`` one from a coroutine function named ``_…``.
 
-    In a plain interpreter it runs a loop of its own; inside a running loop, such as a notebook's, it
-    does so in another thread and waits. An interrupt cancels the work.
+    The blocking twin runs a loop of its own, inside a running loop (a notebook's) in another thread.
+    The awaitable one always runs in another thread, so that work without a pause holds no loop up.
+    An interrupt or a cancellation stops the work at its next await.
 
-    >>> async def answer_async():
+    >>> async def _answer():
     ...     return 42
-    >>> answer = blocking(answer_async)
-    >>> answer(), answer.__name__
-    (42, 'answer')
+    >>> answer, answer_async = twins(_answer)
+    >>> answer(), asyncio.run(answer_async()), answer.__name__
+    (42, 42, 'answer')
     """
 
-    @functools.wraps(function)
-    def twin(*args: P.args, **kwargs: P.kwargs) -> T:
+    @functools.wraps(core)
+    def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(function(*args, **kwargs))
-        return _run_in_thread(function(*args, **kwargs))
+            return asyncio.run(core(*args, **kwargs))
+        return _wait_in_thread(core(*args, **kwargs))
 
-    twin.__name__ = function.__name__.removesuffix("_async")
-    twin.__qualname__ = function.__qualname__.removesuffix("_async")
-    return twin
+    @functools.wraps(core)
+    async def awaitable(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await _await_in_thread(core(*args, **kwargs))
+
+    for twin, suffix in ((blocking, ""), (awaitable, "_async")):
+        twin.__name__ = twin.__qualname__ = core.__name__.removeprefix("_") + suffix
+    return blocking, awaitable
 
 
-def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    outcome: list[Any] = []
+def _wait_in_thread(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            outcome.append((True, loop.run_until_complete(task)))
-        except BaseException as error:
-            outcome.append((False, error))
-        finally:
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
-
-    thread = threading.Thread(target=run, name="crystal_nb")
+    thread = threading.Thread(target=_drive, args=(loop, task), name="crystal_nb")
     thread.start()
     try:
         thread.join()
@@ -63,7 +56,26 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()
         raise
-    done, value = outcome[0]
-    if not done:
-        raise value
-    return value  # type: ignore[no-any-return]
+    return task.result()
+
+
+async def _await_in_thread(work: Coroutine[Any, Any, T]) -> T:
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+    try:
+        await asyncio.to_thread(_drive, loop, task)
+    except asyncio.CancelledError:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(task.cancel)
+        raise
+    return task.result()
+
+
+def _drive(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+    """Run the loop until the task is done, whatever its outcome, and close it."""
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(asyncio.wait([task]))
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

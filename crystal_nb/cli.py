@@ -5,13 +5,12 @@ Exit codes: 0 all read, 1 some conversations failed to parse, 2 could not run.
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -29,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Names = Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help="Adapters to read; default: all.")]
 Home = Annotated[Path | None, typer.Option(metavar="DIR", help="Read this home folder instead of your own.")]
@@ -53,14 +53,14 @@ def main(
 @app.command()
 def sources(home: Home = None, json: Json = False) -> None:
     """Show which tools have histories here."""
-    rows = _run(importer.source_rows_async(config=_config(home)))
+    rows = _run(importer.source_rows, config=_config(home))
     show.rows("Sources", rows, json=json)
 
 
 @app.command()
 def scan(names: Names = None, home: Home = None, json: Json = False) -> None:
     """List the conversations that are there, without parsing any."""
-    found = _run(importer.find_candidates_async(*names or (), config=_config(home)))
+    found = _run(importer.find_candidates, *names or (), config=_config(home))
     show.rows("Candidates", [show.candidate_row(c) for c in found], json=json)
 
 
@@ -79,13 +79,13 @@ def import_(
     samples are read instead.
     """
     config = _config(home)
-    found = _run(importer.find_candidates_async(*names or (), config=config))
+    found = _run(importer.find_candidates, *names or (), config=config)
     if not found:
         show.note("No histories found here; reading the bundled samples instead. (See: crystal-nb sources)")
         config = samples.config()
-        found = _run(importer.find_candidates_async(*names or (), config=config))
+        found = _run(importer.find_candidates, *names or (), config=config)
     with show.progress(len(found)) as step:
-        corpus = _run(importer.parse_async(found, config=config, on_progress=_each(step)))
+        corpus = _run(importer.parse, found, config=config, on_progress=_each(step))
     if parquet is not None:
         _write_parquet(corpus, parquet)
     show.corpus(corpus, json=json)
@@ -144,9 +144,9 @@ def _config(home: Path | None) -> Config:
     return Config(home=home)
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
+def _run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
-        return asyncio.run(work)
+        return work(*args, **kwargs)
     except CrystalError as error:
         _stop(str(error))
     except KeyboardInterrupt:

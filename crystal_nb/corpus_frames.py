@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,6 +21,7 @@ from crystal_nb.frames import (
     text_series,
     to_frame,
 )
+from crystal_nb.records import excerpt
 
 if TYPE_CHECKING:
     from crystal_nb.corpus import Failure, ParsedConversation
@@ -69,7 +71,7 @@ def messages(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
     """One row per message."""
     counts = [len(p.conversation.messages) for p in parsed]
     rows = list(chain.from_iterable(p.conversation.messages for p in parsed))
-    columns = {name: [getattr(m, name) for m in rows] for name in _MESSAGE_FIELDS}
+    columns = {name: list(map(attrgetter(name), rows)) for name in _MESSAGE_FIELDS}
     columns["timestamp"] = [None if m.timestamp_from_clock else m.timestamp for m in rows]
     return columns_frame(MESSAGES, {**_place(parsed, counts), "index": running_index(counts), **columns})
 
@@ -81,8 +83,8 @@ def fates(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
     """One row per raw record."""
     counts = [len(p.fates) for p in parsed]
     rows = list(chain.from_iterable(p.fates for p in parsed))
-    columns = {name: [getattr(f, name) for f in rows] for name in _FATE_FIELDS}
-    columns["excerpt"] = [f.excerpt if f.head else None for f in rows]
+    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), rows)) for name in _FATE_FIELDS}
+    columns["excerpt"] = [excerpt(head) if head else None for head in map(attrgetter("head"), rows)]
     return columns_frame(FATES, {**_place(parsed, counts), "record": running_index(counts), **columns})
 
 

@@ -175,33 +175,43 @@ def _series(name: str, dtype: Any, values: Sequence[Any] | pl.Series, changed: s
     if isinstance(values, pl.Series):
         return values.alias(name)
     if dtype == TIME:
-        return pl.Series(name, list(map(_time, values)), dtype=pl.Int64).cast(TIME)
+        return _times(name, values)
     if dtype == pl.String:
         return text_series(name, values, changed)
     return pl.Series(name, values, dtype=dtype)
 
 
-_PLAIN = frozenset({str, type(None)})
-
-
 def text_series(name: str, values: Sequence[Any], changed: set[int] | None = None) -> pl.Series:
     """Texts, whatever the values are; rows that UTF-8 can't hold get U+FFFD and are noted in ``changed``."""
-    if not _PLAIN.issuperset(map(type, values)):
-        values = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
     try:
-        return pl.Series(name, values, dtype=pl.String)
-    except UnicodeEncodeError:
-        if changed is not None:
-            changed.update(i for i, t in enumerate(values) if t is not None and not ecma.well_formed(t))
-        return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in values], dtype=pl.String)
+        return pl.Series(name, values, dtype=pl.String, strict=True)
+    except (TypeError, ValueError):  # other types than text, or a lone surrogate
+        texts = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
+    if changed is not None:
+        changed.update(i for i, t in enumerate(texts) if t is not None and not ecma.well_formed(t))
+    return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in texts], dtype=pl.String)
 
 
+_PLAIN_TIME = (
+    "^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}Z$"
+)
+"""Times that polars and JavaScript read alike; nearly all are, and a column of them is parsed at once."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
-def _time(value: Any) -> int | None:
-    """Milliseconds of a raw time, null where it is missing, invalid or outside years 1 to 9999."""
-    ms = None if value is None else ecma.date_ms(value)
+def _times(name: str, values: Sequence[Any]) -> pl.Series:
+    """Times of raw values, null where one is missing, invalid or outside years 1 to 9999."""
+    texts = text_series(name, [v if type(v) is str else None for v in values])
+    plain = texts.set(~texts.str.contains(_PLAIN_TIME), None)
+    times = plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.3fZ", time_unit="ms", time_zone="UTC")
+    odd = [i for i in times.is_null().arg_true() if values[i] is not None]
+    if odd:
+        times = times.scatter(odd, pl.Series([_time_ms(values[i]) for i in odd], dtype=pl.Int64).cast(TIME))
+    return times
+
+
+def _time_ms(value: Any) -> int | None:
+    ms = ecma.date_ms(value)
     return ms if ms is not None and _FIRST_MS <= ms <= _LAST_MS else None
 
 
@@ -222,4 +232,5 @@ def running_index(counts: Sequence[int]) -> pl.Series:
     >>> running_index([2, 0, 1]).to_list()
     [0, 1, 0]
     """
-    return pl.Series([i for n in counts for i in range(n)], dtype=pl.UInt32)
+    ranges = pl.int_ranges(pl.Series(counts, dtype=pl.UInt32), dtype=pl.UInt32)
+    return pl.select(ranges.explode()).to_series().drop_nulls()

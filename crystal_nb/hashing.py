@@ -8,7 +8,7 @@ seven fields per message: ``index``, ``type``, ``role``, ``content``, ``hasToolU
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -26,6 +26,7 @@ __all__ = [
     "ablate",
     "canonical_json",
     "content_hash",
+    "digest",
     "explain_difference",
     "hash_input",
 ]
@@ -58,6 +59,7 @@ class _HashedMessage(Struct, gc=False, rename="camel"):
 
 _encode = msgspec.json.Encoder().encode
 _PLAIN = frozenset({str, type(None), UnsetType})
+_CHUNK = 32
 
 
 def content_hash(conversation: Conversation) -> str:
@@ -66,10 +68,12 @@ def content_hash(conversation: Conversation) -> str:
     >>> content_hash(Conversation("codex", "7", (Message("user", "hi", role="user"),)))[:16]
     'c56bbe39c1045a79'
     """
-    digest = hashlib.sha256()
-    for part in _canonical_parts(conversation):
-        digest.update(part)
-    return digest.hexdigest()
+    return digest(canonical_json(conversation))
+
+
+def digest(text: bytes) -> str:
+    """The hash of a canonical text."""
+    return hashlib.sha256(text).hexdigest()
 
 
 def canonical_json(conversation: Conversation, *, without: Collection[HashField] = ()) -> bytes:
@@ -120,25 +124,34 @@ def hash_input(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _canonical_parts(conversation: Conversation) -> Iterator[bytes]:
-    """The canonical text piece by piece, so that no more than one message is held twice."""
+def _canonical_parts(conversation: Conversation) -> Iterator[bytes | memoryview]:
+    """The canonical text piece by piece, so that only some messages are held twice."""
     yield b'{"source":' + ecma.json_text(conversation.source).encode() + b',"messages":['
-    for index, message in enumerate(conversation.messages):
-        text = _message_json(index, message)
-        yield b"," + text if index else text
+    messages = conversation.messages
+    for first in range(0, len(messages), _CHUNK):
+        if first:
+            yield b","
+        yield _messages_json(first, messages[first : first + _CHUNK])
     yield b"]}"
 
 
-def _message_json(index: int, m: Message) -> bytes:
-    hashed = _HashedMessage(index, m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking)
-    if type(m.role) in _PLAIN and type(m.thinking) in _PLAIN:
+def _messages_json(first: int, messages: Sequence[Message]) -> bytes | memoryview:
+    """Texts of some messages, comma-separated, without the brackets round them."""
+    hashed = [
+        _HashedMessage(index, m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking)
+        for index, m in enumerate(messages, first)
+    ]
+    if _PLAIN.issuperset([type(h.role) for h in hashed]) and _PLAIN.issuperset([type(h.thinking) for h in hashed]):
         try:
-            return _encode(hashed)
+            return memoryview(_encode(hashed))[1:-1]
         except UnicodeEncodeError:
             pass
-    keys = hashed.__struct_encode_fields__
+    return ",".join(map(_exact_json, hashed)).encode()
+
+
+def _exact_json(hashed: _HashedMessage) -> str:
     values = msgspec.structs.astuple(hashed)
-    return ecma.json_text(dict(zip(keys, values, strict=True))).encode()
+    return ecma.json_text(dict(zip(hashed.__struct_encode_fields__, values, strict=True)))
 
 
 class HashDifference(Struct, frozen=True):

@@ -6,13 +6,16 @@ Source: ``pinned-importer.md`` sections 2 and 3, up to the point where anything 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crystal_nb import hashing
-from crystal_nb._loop import blocking
+from crystal_nb._loop import twins
 from crystal_nb.adapters import get_adapter, registered
-from crystal_nb.adapters.base import SourceAdapter
+from crystal_nb.adapters.base import Parsed, SourceAdapter
+from crystal_nb.candidates import Candidates, as_candidates, candidate_row
 from crystal_nb.config import PROFILES, Config, Profile
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError
@@ -25,24 +28,25 @@ __all__ = [
     "ablate",
     "detect_all_sources",
     "detect_all_sources_async",
+    "find_candidates",
     "find_candidates_async",
     "parse",
     "parse_async",
     "scan",
     "scan_async",
+    "source_rows",
     "source_rows_async",
     "sources",
     "sources_async",
 ]
 
-Candidates: TypeAlias = Union["pl.DataFrame", "pl.LazyFrame", Iterable[Candidate]]
 OnProgress: TypeAlias = Callable[[int, int, Candidate], None]
 
 _UNREGISTERED: dict[str, SourceAdapter] = {}
 """Adapters that were scanned without being registered, so that `parse` finds them by name."""
 
 
-async def detect_all_sources_async(*, config: Config | None = None) -> list[SourceInfo]:
+async def _detect_all_sources(*, config: Config | None = None) -> list[SourceInfo]:
     """Ask every registered adapter at once whether its tool is there.
 
     Returns
@@ -66,7 +70,7 @@ async def detect_all_sources_async(*, config: Config | None = None) -> list[Sour
     return [info for info in found if info is not None]
 
 
-async def sources_async(*, config: Config | None = None) -> pl.DataFrame:
+async def _sources(*, config: Config | None = None) -> pl.DataFrame:
     """Look which tools have histories here.
 
     Returns
@@ -82,11 +86,11 @@ async def sources_async(*, config: Config | None = None) -> pl.DataFrame:
     """
     from crystal_nb import frames
 
-    return frames.to_frame(frames.SOURCES, await source_rows_async(config=config))
+    return frames.to_frame(frames.SOURCES, await _source_rows(config=config))
 
 
-async def source_rows_async(*, config: Config | None = None) -> list[dict[str, Any]]:
-    """`sources_async` with rows instead of a frame."""
+async def _source_rows(*, config: Config | None = None) -> list[dict[str, Any]]:
+    """`sources` with rows instead of a frame."""
     config = config or Config()
     known = list(registered().values())
     outcomes = await asyncio.gather(*(a.detect(config) for a in known), return_exceptions=True)
@@ -116,7 +120,7 @@ def _folder(adapter: SourceAdapter, config: Config) -> str | None:
         return None
 
 
-async def scan_async(
+async def _scan(
     *adapters: str | SourceAdapter, profile: Profile = "chatcrystal", config: Config | None = None
 ) -> pl.DataFrame:
     """List the conversations that are there, without parsing any.
@@ -155,14 +159,14 @@ async def scan_async(
     """
     from crystal_nb import frames
 
-    found = await find_candidates_async(*adapters, profile=profile, config=config)
-    return frames.to_frame(frames.CANDIDATES, map(_candidate_row, found))
+    found = await _find_candidates(*adapters, profile=profile, config=config)
+    return frames.to_frame(frames.CANDIDATES, map(candidate_row, found))
 
 
-async def find_candidates_async(
+async def _find_candidates(
     *adapters: str | SourceAdapter, profile: Profile = "chatcrystal", config: Config | None = None
 ) -> list[Candidate]:
-    """`scan_async` with records instead of a frame."""
+    """`scan` with records instead of a frame."""
     if profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}; allowed: {', '.join(PROFILES)}")
     config = config or Config()
@@ -186,19 +190,7 @@ def _remember(adapter: SourceAdapter) -> SourceAdapter:
     return adapter
 
 
-def _candidate_row(c: Candidate) -> dict[str, Any]:
-    return {
-        "source": c.source,
-        "id": c.id,
-        "project_dir": c.project_dir,
-        "file_size": c.file_size,
-        "file_mtime": c.file_mtime,
-        "file_mtime_text": c.file_mtime,
-        "file_path": c.file_path,
-    }
-
-
-async def parse_async(
+async def _parse(
     candidates: Candidates,
     *,
     adapters: Iterable[SourceAdapter] = (),
@@ -240,24 +232,52 @@ async def parse_async(
     ['type', 'has_tool_use']
     """
     config = config or Config()
-    listed = _as_candidates(candidates)
+    listed = as_candidates(candidates)
     by_name = _adapters_for({c.source for c in listed}, adapters)
-    parsed: list[ParsedConversation] = []
+    done: list[tuple[Candidate, Parsed, Callable[[], str]]] = []
     failures: list[Failure] = []
-    for done, candidate in enumerate(listed, 1):
-        try:
-            parsed.append(await _parse_one(by_name[candidate.source], candidate, config))
-        except Exception as error:  # the pinned per-candidate guard: whatever one parse raises, the others go on
-            failures.append(_failure(candidate, error))
-        if on_progress is not None:
-            on_progress(done, len(listed), candidate)
+    with ThreadPoolExecutor(1) as helper:
+        hasher = _Hasher(helper)
+        for number, candidate in enumerate(listed, 1):
+            try:
+                result = await by_name[candidate.source].parse(candidate, config)
+                done.append((candidate, result, hasher.start(result.conversation)))
+            except Exception as error:  # the pinned per-candidate guard: whatever one parse raises, the others go on
+                failures.append(_failure(candidate, error))
+            if on_progress is not None:
+                on_progress(number, len(listed), candidate)
+            await asyncio.sleep(0)  # where a cancellation can come in
+    parsed = [
+        ParsedConversation(
+            candidate, result.conversation, result.fates, digest(), by_name[candidate.source].parser_version
+        )
+        for candidate, result, digest in done
+    ]
     return Corpus(parsed, failures)
 
 
-async def _parse_one(adapter: SourceAdapter, candidate: Candidate, config: Config) -> ParsedConversation:
-    result = await adapter.parse(candidate, config)
-    digest = hashing.content_hash(result.conversation)
-    return ParsedConversation(candidate, result.conversation, result.fates, digest, adapter.parser_version)
+class _Hasher:
+    """Content hashes, long ones in a helper thread: SHA-256 lets the interpreter go on meanwhile.
+
+    Only a few texts wait, so memory stays bounded by the longest conversations.
+    """
+
+    def __init__(self, helper: Executor) -> None:
+        self._helper = helper
+        self._waiting: deque[Future[str]] = deque()
+
+    def start(self, conversation: Conversation) -> Callable[[], str]:
+        text = hashing.canonical_json(conversation)
+        if len(text) < _LONG_TEXT:
+            digest = hashing.digest(text)
+            return lambda: digest
+        if len(self._waiting) == _WAITING_TEXTS:
+            self._waiting.popleft().result()
+        self._waiting.append(self._helper.submit(hashing.digest, text))
+        return self._waiting[-1].result
+
+
+_LONG_TEXT, _WAITING_TEXTS = 1 << 16, 4
 
 
 def _failure(candidate: Candidate, error: Exception) -> Failure:
@@ -268,33 +288,6 @@ def _failure(candidate: Candidate, error: Exception) -> Failure:
 def _adapters_for(names: set[str], given: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
     known = {**_UNREGISTERED, **registered(), **{a.name: a for a in given}}
     return {name: known[name] if name in known else get_adapter(name) for name in names}
-
-
-_NEEDED = ("source", "id", "file_path")
-
-
-def _as_candidates(candidates: Candidates) -> list[Candidate]:
-    frame: Any = candidates.collect() if hasattr(candidates, "collect") else candidates
-    if hasattr(frame, "iter_rows"):
-        missing = [name for name in _NEEDED if name not in frame.columns]
-        if missing:
-            raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(_NEEDED)}")
-        return [_candidate(row) for row in frame.iter_rows(named=True)]
-    listed = list(frame)
-    if wrong := next((c for c in listed if not isinstance(c, Candidate)), None):
-        raise ConfigError(f"parse takes a frame made by scan or Candidate records, not {type(wrong).__name__}")
-    return listed
-
-
-def _candidate(row: Mapping[str, Any]) -> Candidate:
-    return Candidate(
-        source=row["source"],
-        id=row["id"],
-        file_path=row["file_path"],
-        file_size=row.get("file_size") or 0,
-        file_mtime=row.get("file_mtime_text") or "",
-        project_dir=row.get("project_dir") or "",
-    )
 
 
 def ablate(conversations: Iterable[Conversation]) -> pl.DataFrame:
@@ -333,7 +326,9 @@ def ablate(conversations: Iterable[Conversation]) -> pl.DataFrame:
     return frames.to_frame(frames.ABLATIONS, map(row, hashing.ablate(conversations)))
 
 
-detect_all_sources = blocking(detect_all_sources_async)
-sources = blocking(sources_async)
-scan = blocking(scan_async)
-parse = blocking(parse_async)
+detect_all_sources, detect_all_sources_async = twins(_detect_all_sources)
+sources, sources_async = twins(_sources)
+source_rows, source_rows_async = twins(_source_rows)
+scan, scan_async = twins(_scan)
+find_candidates, find_candidates_async = twins(_find_candidates)
+parse, parse_async = twins(_parse)

@@ -6,12 +6,9 @@ lose. Reading them is reading copies in a temporary folder, which is removed whe
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from crystal_nb.config import Config
@@ -48,6 +45,10 @@ def home() -> Path:
     >>> (home() / ".claude" / "projects").is_dir()
     True
     """
+    import atexit
+    import shutil
+    import tempfile
+
     target = Path(tempfile.mkdtemp(prefix="crystal_nb-samples-"))
     atexit.register(shutil.rmtree, target, ignore_errors=True)
     for scenario in sorted(fixtures().glob("*/sample/home")):
@@ -62,7 +63,7 @@ def _settle(target: Path) -> None:
     if sys.platform in _USER_DATA and linux.is_dir():
         place = target / _USER_DATA[sys.platform]
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(linux, place)
+        linux.rename(place)
     for folder, _, names in os.walk(target):
         for name in names:
             os.utime(os.path.join(folder, name), ns=(_SAMPLE_TIME_NS, _SAMPLE_TIME_NS))

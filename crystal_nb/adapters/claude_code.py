@@ -5,15 +5,27 @@ Source: ``formats/claude-code.md`` section 3; the numbers in comments are its ru
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from crystal_nb import ecma
-from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, file_candidate, list_names
+from crystal_nb.adapters.base import (
+    FENCE,
+    Adapter,
+    Draft,
+    Outcome,
+    Parsed,
+    Rules,
+    file_candidate,
+    has_fence,
+    list_names,
+)
 from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
 from crystal_nb.config import Config
@@ -23,7 +35,6 @@ __all__ = ["ADAPTER"]
 
 NAME = "claude-code"
 _MIN_BYTES = 100
-_FENCE = "```"
 
 
 class ContentBlock(Struct, gc=False):
@@ -49,6 +60,7 @@ class RawLine(Struct, gc=False, rename={"parent_uuid": "parentUuid", "git_branch
 
 
 _DECODER = TypedDecoder(RawLine)
+_NO_MESSAGE = RawMessage()
 
 
 def _root(config: Config) -> Path:
@@ -89,10 +101,61 @@ class _Session(Draft):
         self.git_branch: Any = None
         self.slug: Any = None
 
+    def read_line(self, record: RawLine | NotAnObject | Broken) -> Outcome:
+        """Rules 8 to 19; a ValueError stands for the pinned parser's TypeError, which loses the file."""
+        if type(record) is not RawLine:
+            return no_record(record)  # type: ignore[arg-type]
+        kind = _message_type(record.type)
+        if kind is None:
+            return "dropped", _kind_text(record.type), "kind is not imported", None
+        if not ecma.truthy(record.uuid):
+            return "dropped", kind, "no uuid", None
+        self._note_place(record)
+        message = record.message if type(record.message) is RawMessage else _NO_MESSAGE
+        text, thinking, has_tool_use, has_code = _read_content(message.content)
+        if not (text or thinking or has_tool_use):
+            return "dropped", kind, _why_empty(message.content), None
+        role, time = message.role, record.timestamp
+        self.messages.append(
+            Message(
+                kind,
+                text,
+                kind if role is None or role == kind else role,
+                has_tool_use,
+                has_code,
+                thinking,
+                record.uuid,
+                record.parent_uuid,
+                self.now() if time is None else time,
+                time is None,
+            )
+        )
+        return "kept", kind, None, len(self.messages) - 1
+
+    def _note_place(self, record: RawLine) -> None:
+        """Rule 12: the first truthy value of each."""
+        if self.cwd is None and record.cwd is not None and ecma.truthy(record.cwd):
+            self.cwd = record.cwd
+        if self.git_branch is None and record.git_branch is not None and ecma.truthy(record.git_branch):
+            self.git_branch = record.git_branch
+        if self.slug is None and record.slug is not None and ecma.truthy(record.slug):
+            self.slug = record.slug
+
+
+def _message_type(type: Any) -> str | None:
+    """The type of a line that holds a message, as one shared text; None for all others."""
+    if type == "user":
+        return "user"
+    return "assistant" if type == "assistant" else None
+
+
+def _kind_text(type: Any) -> str:
+    return sys.intern(ecma.to_text(type)) if type is not None else ""
+
 
 def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     session = _Session(config)
-    read_lines_into(session, candidate, _DECODER, lambda record: _read_line(record, session))
+    read_lines_into(session, candidate, _DECODER, session.read_line)
     messages = session.by_time()
     first, last = session.span(messages)
     conversation = Conversation(
@@ -110,51 +173,11 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, tuple(session.fates))
 
 
-def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> Outcome:
-    """Rules 8 to 19; a ValueError stands for the pinned parser's TypeError, which loses the file."""
-    if not isinstance(record, RawLine):
-        return no_record(record)
-    kind = record.type
-    if kind != "user" and kind != "assistant":
-        return "dropped", "" if kind is None else ecma.to_text(kind), "kind is not imported", None
-    if not ecma.truthy(record.uuid):
-        return "dropped", kind, "no uuid", None
-    session.cwd = _first_truthy(session.cwd, record.cwd)
-    session.git_branch = _first_truthy(session.git_branch, record.git_branch)
-    session.slug = _first_truthy(session.slug, record.slug)
-    message = record.message
-    if not isinstance(message, RawMessage):
-        message = RawMessage()
-    text, thinking, has_tool_use, has_code = _read_content(message.content)
-    if not (text or thinking or has_tool_use):
-        return "dropped", kind, _why_empty(message.content), None
-    clock = record.timestamp is None
-    session.messages.append(
-        Message(
-            kind,
-            text,
-            kind if message.role is None else message.role,
-            has_tool_use,
-            has_code,
-            thinking,
-            record.uuid,
-            record.parent_uuid,
-            session.now() if clock else record.timestamp,
-            clock,
-        )
-    )
-    return "kept", kind, None, len(session.messages) - 1
-
-
-def _first_truthy(known: Any, value: Any) -> Any:
-    return value if known is None and ecma.truthy(value) else known
-
-
 def _read_content(content: Any) -> tuple[str, str | None, bool, bool]:
     """Text, thinking, hasToolUse and hasCode (rules 13 to 16)."""
     if isinstance(content, str):
         text = clean(content)
-        return text, None, False, _FENCE in text
+        return text, None, False, has_fence(text)
     if isinstance(content, list):
         return _read_blocks(content)
     if ecma.truthy(content):
@@ -167,7 +190,7 @@ def _read_blocks(blocks: list[Any]) -> tuple[str, str | None, bool, bool]:
     thoughts: list[Any] = []
     has_tool_use = has_code = False
     for block in blocks:
-        if not isinstance(block, ContentBlock):
+        if type(block) is not ContentBlock:
             if block is None:
                 raise ValueError("message.content holds null")
             continue
@@ -186,17 +209,24 @@ def _read_blocks(blocks: list[Any]) -> tuple[str, str | None, bool, bool]:
 
 def _holds_fence(text: Any) -> bool:
     """``text.includes("```")``; an array has that method too, and looks for an equal element."""
-    if isinstance(text, (str, list)):
-        return _FENCE in text
+    if isinstance(text, str):
+        return has_fence(text)
+    if isinstance(text, list):
+        return FENCE in text
     raise ValueError(f"a text block's text is no string: {type(text).__name__}")
 
 
 def _why_empty(content: Any) -> str:
     if isinstance(content, list):
-        kinds = {ecma.to_text(b.type) if isinstance(b, ContentBlock) else "?" for b in content} - {"text", "thinking"}
-        if kinds:
-            return f"only {', '.join(sorted(kinds))}"
+        kinds = {_kind_text(b.type) if isinstance(b, ContentBlock) else "?" for b in content}
+        if not kinds <= {"text", "thinking"}:
+            return _only(frozenset(kinds))
     return "nothing left after cleaning" if content else "no content"
+
+
+@functools.lru_cache(maxsize=256)
+def _only(kinds: frozenset[str]) -> str:
+    return f"only {', '.join(sorted(kinds - {'text', 'thinking'}))}"
 
 
 _CLEANERS = (
@@ -215,7 +245,7 @@ def clean(text: str) -> str:
     >>> clean("<command-<system-reminder>x</system-reminder>name>q</command-name>end")
     'end'
     """
-    if "<" in text:
+    if "<" in text and "</" in text and ("<system-reminder>" in text or "command-" in text):
         for opening, closing, any_body in _CLEANERS:
             if opening in text:
                 text = ecma.pair_surrogates(_remove(text, opening, closing, any_body))

@@ -10,6 +10,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from crystal_nb.adapters.base import (
     Rules,
     TimedCache,
     file_candidate,
+    has_fence,
     last_path_part,
     list_names,
 )
@@ -38,7 +40,6 @@ __all__ = ["ADAPTER"]
 
 NAME = "codex"
 _MIN_BYTES = 50
-_FENCE = "```"
 _REQUEST = "## My request for Codex:\n"
 _DATED_NAME = re.compile(
     "rollout-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-([^\n\r\u2028\u2029]+)",
@@ -140,7 +141,7 @@ class _Session(Draft):
 
 def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     session = _Session(candidate, config)
-    read_lines_into(session, candidate, _DECODER, lambda record: _read_line(record, session))
+    read_lines_into(session, candidate, _DECODER, partial(_read_line, session))
     project_dir = candidate.project_dir or session.cwd or ""
     if not isinstance(project_dir, str):
         reason = f"session_meta's cwd is no text: {type(project_dir).__name__}"
@@ -162,7 +163,7 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, tuple(session.fates))
 
 
-def _read_line(record: RawLine | NotAnObject | Broken, session: _Session) -> Outcome:
+def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Outcome:
     """Rules 7 to 12."""
     if not isinstance(record, RawLine):
         return no_record(record)
@@ -266,7 +267,7 @@ def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
         type=role,
         role=role,
         content=text,
-        has_code=_FENCE in text,
+        has_code=has_fence(text),
         id=str(uuid.uuid4()),  # rule 13: new at each parse
         timestamp=session.now() if clock else record.timestamp,
         timestamp_from_clock=clock,

@@ -16,12 +16,14 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from crystal_nb import ecma
 from crystal_nb.adapters.base import (
+    FENCE,
     Adapter,
     Draft,
     Parsed,
     Rules,
     TimedCache,
     file_candidate,
+    has_fence,
     last_path_part,
     list_names,
 )
@@ -35,7 +37,6 @@ __all__ = ["ADAPTER"]
 
 NAME = "copilot"
 _MIN_BYTES = 100
-_FENCE = "```"
 _TOOL_KINDS = ("toolInvocationSerialized", "prepareToolInvocation")
 _FILES: TimedCache[list[Candidate]] = TimedCache()
 
@@ -200,7 +201,7 @@ def _read_prompt(request: Request, pointer: str, draft: Draft) -> None:
     id = request.request_id if ecma.truthy(request.request_id) else f"user-{ecma.to_text(request.timestamp)}"
     time = _time(request.timestamp, pointer)
     draft.fates.append(Fate("kept", "message", message_index=len(draft.messages), key=pointer))
-    draft.messages.append(Message("user", text, "user", has_code=_FENCE in text, id=id, timestamp=time))
+    draft.messages.append(Message("user", text, "user", has_code=has_fence(text), id=id, timestamp=time))
 
 
 class _Answer:
@@ -241,7 +242,7 @@ class _Answer:
         if not isinstance(value, (str, list)):
             raise ValueError(f"{pointer}/value is no text")
         self.texts.append(value)
-        self.has_code = self.has_code or _FENCE in value
+        self.has_code = self.has_code or FENCE in value
         return None
 
 

@@ -1,15 +1,16 @@
-"""JSON lines at speed: blocks of about 4 MB through msgspec, the odd block line by line.
+"""JSON lines at speed: blocks of about 1 MB through msgspec, the odd block line by line.
 
 A block goes the fast way only if every line is one object: each begins with ``{`` and ends with
-``}``, no carriage return stands alone, and there are as many records as lines. (msgspec's
+``}``, there is no carriage return, and there are as many records as lines. (msgspec's
 ``decode_lines`` by itself skips blank lines and takes two objects on one line.) Lines are those of
 Node's readline.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
-from itertools import repeat
+from itertools import accumulate
 from os import PathLike
 from typing import Any, Generic, TypeVar
 
@@ -24,11 +25,11 @@ from crystal_nb.records import Candidate, Fate
 
 __all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Block", "Broken", "no_record", "read_blocks", "read_lines_into"]
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 1 << 20
 HEAD_BYTES = 96
 _NODE24 = "Node 24 splits this line"
-_RARE = 2000
-_OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
+_RARE = 500
+_NEWLINE = b"\n"[0]
 
 S = TypeVar("S", bound=Struct)
 
@@ -42,8 +43,10 @@ class Broken(Struct, frozen=True):
 class Block(Struct, Generic[S]):
     """Some lines of a file and what they hold; the three lists run in parallel."""
 
-    data: bytes
-    """The bytes of the lines."""
+    data: bytearray
+    """The bytes of the lines, and behind `end` what is left of earlier ones."""
+    end: int
+    """How far the data is good."""
     offset: int
     """Where the data stands in the file."""
     first_line: int
@@ -79,8 +82,8 @@ def read_lines_into(
                 raise ParseError(
                     str(error), source=candidate.source, path=candidate.file_path, line=line, offset=offset
                 ) from None
-            head = data[start : start + HEAD_BYTES] if status == "dropped" else b""
-            note = _NODE24 if line in node24 else None
+            head = bytes(data[start : min(stop, start + HEAD_BYTES)]) if status == "dropped" else b""
+            note = _NODE24 if node24 and line in node24 else None
             add(Fate(status, kind, reason, index, line, offset, stop - start, None, head, note))
             line += 1
 
@@ -105,7 +108,8 @@ def read_blocks(
 ) -> Iterator[Block[S]]:
     """Read a file block by block.
 
-    Memory is bounded by the block size and the longest line.
+    The buffer behind ``data`` is used again for the next block. Memory is bounded by the block size
+    and the longest line.
 
     Raises
     ------
@@ -113,81 +117,96 @@ def read_blocks(
         If the file can't be read.
     """
     line, offset = 1, 0
-    for data in _line_aligned(path, block_bytes):
-        block = _decode_fast(data, decoder) or _decode_lines(data, decoder)
+    for data, end in _line_aligned(path, block_bytes):
+        block = _decode_fast(data, end, decoder) or _decode_lines(data, end, decoder)
         block.first_line, block.offset = line, offset
         block.node24_lines = _node24_lines(block)
         yield block
         line += len(block.records)
-        offset += len(data)
+        offset += end
 
 
-def _line_aligned(path: str | PathLike[str], size: int) -> Iterator[bytes]:
-    r"""Cut a file into pieces that end at ``\n`` (the last one where the file ends)."""
-    pending: list[bytes] = []
+_SPARE_BUFFERS: list[bytearray] = []
+
+
+def _line_aligned(path: str | PathLike[str], size: int) -> Iterator[tuple[bytearray, int]]:
+    r"""Fill a buffer up to a ``\n`` (the last time up to the end of the file) and say how far it is good.
+
+    One buffer serves all blocks, files too, as fresh memory costs more than the reading.
+    """
+    buffer = _SPARE_BUFFERS.pop() if _SPARE_BUFFERS else bytearray(size)
+    filled = 0
     with open(path, "rb", buffering=0) as file:
-        while chunk := file.read(size):
-            cut = chunk.rfind(b"\n") + 1
-            if cut == 0:
-                pending.append(chunk)
-                continue
-            pending.append(chunk[:cut])
-            yield b"".join(pending)
-            pending = [chunk[cut:]] if cut < len(chunk) else []
-    if pending:
-        yield b"".join(pending)
+        while count := _read_into(file, buffer, filled, size):
+            cut = buffer.rfind(b"\n", filled, filled + count) + 1
+            filled += count
+            if cut:
+                yield buffer, cut
+                buffer[: filled - cut] = buffer[cut:filled]
+                filled -= cut
+    if filled:
+        yield buffer, filled
+    if len(buffer) == BLOCK_BYTES:
+        _SPARE_BUFFERS.append(buffer)
 
 
-def _decode_fast(data: bytes, decoder: TypedDecoder[S]) -> Block[S] | None:
-    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+def _read_into(file: io.FileIO, buffer: bytearray, filled: int, size: int) -> int:
+    """Read on behind what the buffer holds; it doubles when it is full, for a line that is longer."""
+    if filled == len(buffer):
+        buffer.extend(bytes(max(size, len(buffer))))
+    with memoryview(buffer) as view:
+        return file.readinto(view[filled:]) or 0
+
+
+def _decode_fast(data: bytearray, end: int, decoder: TypedDecoder[S]) -> Block[S] | None:
+    if data.find(b"\r", 0, end) >= 0:
         return None
-    starts, stops = _line_bounds(data)
-    if not all(map(_is_object_line, repeat(data), starts, stops)):
+    starts, stops = _line_bounds(data, end)
+    if not _all_objects(data, starts, stops):
         return None
     try:
-        records = decoder.decode_lines(data)
+        with memoryview(data) as view:
+            records = decoder.decode_lines(view[:end])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if len(records) != len(starts):
         return None
-    return Block(data, 0, 0, records, starts, stops)  # type: ignore[arg-type]
+    return Block(data, end, 0, 0, records, starts, stops)  # type: ignore[arg-type]
 
 
-def _line_bounds(data: bytes) -> tuple[list[int], list[int]]:
+def _line_bounds(data: bytearray, end: int) -> tuple[list[int], list[int]]:
     stops: list[int] = []
     find, add, stop = data.find, stops.append, 0
-    while stop := find(b"\n", stop) + 1:
+    while stop := find(b"\n", stop, end) + 1:
         add(stop)
-    if not stops or stops[-1] != len(data):
-        add(len(data))
+    if not stops or stops[-1] != end:
+        add(end)
     return [0, *stops[:-1]], stops
 
 
-def _is_object_line(data: bytes, start: int, stop: int) -> bool:
-    if data[stop - 1] == _NEWLINE:
-        stop -= 1
-        if stop > start and data[stop - 1] == _RETURN:
-            stop -= 1
-    return stop > start and data[start] == _OPEN and data[stop - 1] == _CLOSE
+def _all_objects(data: bytearray, starts: list[int], stops: list[int]) -> bool:
+    """Tell whether each line begins with ``{`` and ends with ``}``."""
+    last = [stop - 2 for stop in stops]
+    if data[stops[-1] - 1] != _NEWLINE:
+        last[-1] += 1
+    byte = data.__getitem__
+    return bytes(map(byte, starts)) == b"{" * len(starts) and bytes(map(byte, last)) == b"}" * len(last)
 
 
-def _decode_lines(data: bytes, decoder: TypedDecoder[S]) -> Block[S]:
-    starts, stops = node_line_bounds(data)
+def _decode_lines(data: bytearray, end: int, decoder: TypedDecoder[S]) -> Block[S]:
+    lines = bytes(data[:end])
+    starts, stops = node_line_bounds(lines)
     records: list[S | NotAnObject | Broken] = []
     for start, stop in zip(starts, stops, strict=True):
-        record = _decode_line(data[start:stop], decoder)
+        record = _decode_line(lines[start:stop], decoder)
         records.append(record)
-    return Block(data, 0, 0, records, starts, stops)
+    return Block(data, end, 0, 0, records, starts, stops)
 
 
 def node_line_bounds(data: bytes) -> tuple[list[int], list[int]]:
-    starts, stops = [], []
-    start = 0
-    for piece in data.splitlines(keepends=True):  # of bytes: exactly \n, \r\n and \r
-        starts.append(start)
-        start += len(piece)
-        stops.append(start)
-    return starts, stops
+    r"""Where each of Node's lines begins and ends, line end included: at ``\n``, ``\r\n`` and a lone ``\r``."""
+    stops = list(accumulate(map(len, data.splitlines(keepends=True))))  # of bytes: at exactly these three
+    return [0, *stops[:-1]][: len(stops)], stops
 
 
 def _decode_line(raw: bytes, decoder: TypedDecoder[S]) -> S | NotAnObject | Broken:
@@ -202,21 +221,21 @@ def _decode_line(raw: bytes, decoder: TypedDecoder[S]) -> S | NotAnObject | Brok
 
 def _node24_lines(block: Block[Any]) -> frozenset[int]:
     data = block.data
-    marks = [mark for mark in (b"\xe2\x80\xa8", b"\xe2\x80\xa9") if _holds(data, mark)]
+    marks = [mark for mark in (b"\xe2\x80\xa8", b"\xe2\x80\xa9") if _holds(data, block.end, mark)]
     if not marks:
         return frozenset()
     lines = enumerate(zip(block.starts, block.stops, strict=True), block.first_line)
-    return frozenset(n for n, (start, stop) in lines if any(mark in data[start:stop] for mark in marks))
+    return frozenset(n for n, (start, stop) in lines if any(data.find(mark, start, stop) >= 0 for mark in marks))
 
 
-def _holds(data: bytes, mark: bytes) -> bool:
+def _holds(data: bytearray, end: int, mark: bytes) -> bool:
     """``mark in data``, by way of its last byte as long as that is rare: one byte is found ten times faster."""
     last, before = mark[-1:], mark[:-1]
-    at = data.find(last)
+    at = data.find(last, 0, end)
     for _ in range(_RARE):
         if at < 0:
             return False
-        if data[at - len(before) : at] == before:
+        if data.endswith(before, 0, at):
             return True
-        at = data.find(last, at + 1)
-    return mark in data
+        at = data.find(last, at + 1, end)
+    return data.find(mark, 0, end) >= 0

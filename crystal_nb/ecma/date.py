@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cmp_to_key
 from itertools import pairwise
+from operator import gt
 from typing import Any
 
 from crystal_nb.ecma.value import to_text
@@ -68,7 +69,7 @@ def _time_clip(number: float) -> int | None:
 
 def _is_canonical(text: str) -> bool:
     """Tell whether the text has the outline of ``2026-01-01T00:00:00.000Z`` (digits unchecked)."""
-    return len(text) == 24 and text[4] == text[7] == "-" and text[10] == "T" and text[19] == "." and text[23] == "Z"
+    return len(text) == 24 and text[7] == "-" and text[10::13] == "TZ" and text[19] == "."
 
 
 def _canonical_ms(text: str) -> int | None:
@@ -162,6 +163,8 @@ def date_order(values: Sequence[Any]) -> list[int] | None:
     >>> date_order(["2026-01-02", "2026-01-01"]), date_order(["2026-01-01", "2026-01-02"])
     ([1, 0], None)
     """
+    if _ascend_plainly(values):
+        return None
     times = [date_ms(v) for v in values]
     if None not in times:
         keys: list[int] = times  # type: ignore[assignment]
@@ -174,6 +177,18 @@ def date_order(values: Sequence[Any]) -> list[int] | None:
         return 0 if first is None or second is None else first - second
 
     return sorted(range(len(times)), key=cmp_to_key(compare))
+
+
+def _ascend_plainly(values: Sequence[Any]) -> bool:
+    """Tell whether all are valid times of the canonical form and in order; then text order is time order."""
+    if not all(type(v) is str and _is_canonical(v) for v in values):
+        return False
+    if any(map(gt, values, values[1:])):
+        return False
+    try:
+        return all(map(_fromisoformat, values))
+    except ValueError:
+        return False
 
 
 def iso_time(ms: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -15,6 +15,8 @@ def truthy(value: Any) -> bool:
     >>> [truthy(v) for v in ([], {}, "0", "", 0, None, float("nan"))]
     [True, True, True, False, False, False, False]
     """
+    if type(value) is str:
+        return value != ""
     if isinstance(value, (list, dict)):
         return True
     if isinstance(value, float) and math.isnan(value):
@@ -94,10 +96,12 @@ def to_text(value: Any) -> str:
     return "[object Object]"
 
 
-def join(values: Iterable[Any], separator: str) -> str:
+def join(values: Sequence[Any], separator: str) -> str:
     r"""``Array.prototype.join``: null and undefined become nothing.
 
     >>> join(["a", None, ["b", 1]], "-")
     'a--b,1'
     """
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
     return separator.join("" if v is None or v is UNSET else to_text(v) for v in values)

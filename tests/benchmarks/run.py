@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from corpora import CONVERSATIONS, Corpora
@@ -90,10 +91,9 @@ def _ratios(rounds: list[dict[str, Pass]], mix: str) -> None:
 
 
 def _verdict(ratios: list[float], floor: float, goal: float) -> str:
-    median = sorted(ratios)[len(ratios) // 2]
-    if median >= goal:
+    if median(ratios) >= goal:
         return "goal reached"
-    return "floor reached" if median >= floor else "BELOW THE FLOOR"
+    return "floor reached" if median(ratios) >= floor else "BELOW THE FLOOR"
 
 
 def cursor(corpora: Corpora, options: Options) -> None:
@@ -108,7 +108,7 @@ def cursor(corpora: Corpora, options: Options) -> None:
             done = run_worker("ours", "cursor", corpus.home)
             _check_cursor(done, n, corpus.facts["messages"])
             seconds[n].append(done.inner)
-    first = sorted(seconds[CONVERSATIONS[0]])[options.rounds // 2]
+    first = median(seconds[CONVERSATIONS[0]])
     rows = [_cursor_row(n, c.facts["bytes"], seconds[n], first) for n, c in zip(CONVERSATIONS, built, strict=True)]
     table(
         ("conversations", "MB", "seconds", "ms per conversation", "MB/s", "time x", "linear x", "conversations x size"),
@@ -123,11 +123,10 @@ def _check_cursor(done: Pass, conversations: int, messages: int) -> None:
 
 
 def _cursor_row(n: int, size: int, seconds: list[float], first: float) -> tuple[str, ...]:
-    median = sorted(seconds)[len(seconds) // 2]
     times = n / CONVERSATIONS[0]
     each = spread([s / n * 1e3 for s in seconds], 2)
     rate = spread([size / 1e6 / s for s in seconds], 0)
-    growth = (f"{median / first:.2f}", f"{times:.2f}", f"{times**2:.2f}")
+    growth = (f"{median(seconds) / first:.2f}", f"{times:.2f}", f"{times**2:.2f}")
     return str(n), f"{size / 1e6:.0f}", spread(seconds, 2), each, rate, *growth
 
 
@@ -157,7 +156,7 @@ def memory(corpora: Corpora, options: Options) -> None:
     heading("memory, MB: peak <= 3 x largest file + result (records and frames)")
     rows = [_memory_row(corpora, source, mix) for source in ("claude-code", "codex") for mix in AGAINST_REFERENCE]
     head = ("", "after import", "peak", "largest file", "records", "frames", "allowed", "")
-    table(head, rows)
+    table(head, [(*row[:-1], "") for row in rows] if options.smoke else rows)
 
 
 def _memory_row(corpora: Corpora, source: str, mix: str) -> tuple[str, ...]:

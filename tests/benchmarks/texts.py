@@ -20,7 +20,7 @@ _CJK = (
     "注意：路径不能为空，否则会报错。",
 )
 _EMOJI = ("✅", "❌", "🚀", "🎉", "⚠️", "🔧", "👍")
-_FLAVOURS = {"": 52, "dashes": 30, "accents": 7, "emoji": 8, "cjk": 3}
+_FLAVOURS = {"": 82, "dashes": 10, "accents": 3, "emoji": 4, "cjk": 1}
 """What characters beyond ASCII a text has, and how many texts of a hundred."""
 _NAMES = ("app", "server", "routes", "models", "cache", "parser", "index", "config", "utils", "worker", "store", "cli")
 _FOLDERS = ("src", "lib", "tests", "packages/core", "packages/ui", "internal/sync", "docs", "scripts")

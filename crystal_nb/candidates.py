@@ -1,0 +1,66 @@
+"""Candidates as rows of a frame and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from crystal_nb.errors import ConfigError
+from crystal_nb.records import Candidate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Candidates", "as_candidates", "candidate_row"]
+
+Candidates: TypeAlias = Union["pl.DataFrame", "pl.LazyFrame", Iterable[Candidate]]
+"""What the importer takes: a frame made by a scan, or records."""
+
+_NEEDED = ("source", "id", "file_path")
+
+
+def as_candidates(candidates: Candidates) -> list[Candidate]:
+    """Records of a frame or of an iterable.
+
+    Raises
+    ------
+    ConfigError
+        If the frame lacks a column, or something else than a `Candidate` comes.
+
+    >>> as_candidates([Candidate("codex", "7", "/f", 1, "", "")])[0].id
+    '7'
+    """
+    frame: Any = candidates.collect() if hasattr(candidates, "collect") else candidates
+    if hasattr(frame, "iter_rows"):
+        missing = [name for name in _NEEDED if name not in frame.columns]
+        if missing:
+            raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(_NEEDED)}")
+        return [_candidate(row) for row in frame.iter_rows(named=True)]
+    listed = list(frame)
+    if wrong := next((c for c in listed if not isinstance(c, Candidate)), None):
+        raise ConfigError(f"parse takes a frame made by scan or Candidate records, not {type(wrong).__name__}")
+    return listed
+
+
+def _candidate(row: Mapping[str, Any]) -> Candidate:
+    return Candidate(
+        source=row["source"],
+        id=row["id"],
+        file_path=row["file_path"],
+        file_size=row.get("file_size") or 0,
+        file_mtime=row.get("file_mtime_text") or "",
+        project_dir=row.get("project_dir") or "",
+    )
+
+
+def candidate_row(c: Candidate) -> dict[str, Any]:
+    """Row of a candidates frame."""
+    return {
+        "source": c.source,
+        "id": c.id,
+        "project_dir": c.project_dir,
+        "file_size": c.file_size,
+        "file_mtime": c.file_mtime,
+        "file_mtime_text": c.file_mtime,
+        "file_path": c.file_path,
+    }
