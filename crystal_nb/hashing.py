@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -25,6 +25,7 @@ __all__ = [
     "HashField",
     "ablate",
     "canonical_json",
+    "canonical_parts",
     "content_hash",
     "digest",
     "explain_difference",
@@ -57,9 +58,10 @@ class _HashedMessage(Struct, gc=False, rename="camel"):
     thinking: str | UnsetType | None
 
 
+Buffer: TypeAlias = bytes | memoryview
 _encode = msgspec.json.Encoder().encode
 _PLAIN = frozenset({str, type(None), UnsetType})
-_CHUNK = 32
+_CHUNK = 1024
 
 
 def content_hash(conversation: Conversation) -> str:
@@ -68,12 +70,15 @@ def content_hash(conversation: Conversation) -> str:
     >>> content_hash(Conversation("codex", "7", (Message("user", "hi", role="user"),)))[:16]
     'c56bbe39c1045a79'
     """
-    return digest(canonical_json(conversation))
+    return digest(canonical_parts(conversation))
 
 
-def digest(text: bytes) -> str:
-    """The hash of a canonical text."""
-    return hashlib.sha256(text).hexdigest()
+def digest(parts: Iterable[Buffer]) -> str:
+    """The hash of a canonical text in pieces."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part)
+    return sha.hexdigest()
 
 
 def canonical_json(conversation: Conversation, *, without: Collection[HashField] = ()) -> bytes:
@@ -93,7 +98,7 @@ def canonical_json(conversation: Conversation, *, without: Collection[HashField]
     if unknown := set(without) - set(HASH_FIELDS):
         raise ConfigError(f"not fields of the hash: {sorted(unknown)}; allowed: {', '.join(HASH_FIELDS)}")
     if not without:
-        return b"".join(_canonical_parts(conversation))
+        return b"".join(canonical_parts(conversation))
     fields = [f for f in HASH_FIELDS if f not in without and f != "source"]
     rows = [ecma.json_text({f: row[f] for f in fields}) for row in hash_input(conversation)["messages"]]
     head = "{" if "source" in without else f'{{"source":{ecma.json_text(conversation.source)},'
@@ -124,8 +129,8 @@ def hash_input(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _canonical_parts(conversation: Conversation) -> Iterator[bytes | memoryview]:
-    """The canonical text piece by piece, so that only some messages are held twice."""
+def canonical_parts(conversation: Conversation) -> Iterator[Buffer]:
+    """`canonical_json` in pieces, so that only some messages are held twice."""
     yield b'{"source":' + ecma.json_text(conversation.source).encode() + b',"messages":['
     messages = conversation.messages
     for first in range(0, len(messages), _CHUNK):
@@ -135,7 +140,7 @@ def _canonical_parts(conversation: Conversation) -> Iterator[bytes | memoryview]
     yield b"]}"
 
 
-def _messages_json(first: int, messages: Sequence[Message]) -> bytes | memoryview:
+def _messages_json(first: int, messages: Sequence[Message]) -> Buffer:
     """Texts of some messages, comma-separated, without the brackets round them."""
     hashed = [
         _HashedMessage(index, m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking)

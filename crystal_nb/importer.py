@@ -246,7 +246,8 @@ async def _parse(
                 failures.append(_failure(candidate, error))
             if on_progress is not None:
                 on_progress(number, len(listed), candidate)
-            await asyncio.sleep(0)  # where a cancellation can come in
+            if number % _PAUSE_AFTER == 0:
+                await asyncio.sleep(0)  # where a cancellation can come in
     parsed = [
         ParsedConversation(
             candidate, result.conversation, result.fates, digest(), by_name[candidate.source].parser_version
@@ -267,17 +268,17 @@ class _Hasher:
         self._waiting: deque[Future[str]] = deque()
 
     def start(self, conversation: Conversation) -> Callable[[], str]:
-        text = hashing.canonical_json(conversation)
-        if len(text) < _LONG_TEXT:
-            digest = hashing.digest(text)
+        parts = list(hashing.canonical_parts(conversation))
+        if sum(map(len, parts)) < _LONG_TEXT:
+            digest = hashing.digest(parts)
             return lambda: digest
         if len(self._waiting) == _WAITING_TEXTS:
             self._waiting.popleft().result()
-        self._waiting.append(self._helper.submit(hashing.digest, text))
+        self._waiting.append(self._helper.submit(hashing.digest, parts))
         return self._waiting[-1].result
 
 
-_LONG_TEXT, _WAITING_TEXTS = 1 << 16, 4
+_LONG_TEXT, _WAITING_TEXTS, _PAUSE_AFTER = 1 << 16, 4, 8
 
 
 def _failure(candidate: Candidate, error: Exception) -> Failure:

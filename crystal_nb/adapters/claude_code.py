@@ -110,7 +110,8 @@ class _Session(Draft):
             return "dropped", _kind_text(record.type), "kind is not imported", None
         if not ecma.truthy(record.uuid):
             return "dropped", kind, "no uuid", None
-        self._note_place(record)
+        if self.slug is None or self.cwd is None or self.git_branch is None:
+            self._note_place(record)
         message = record.message if type(record.message) is RawMessage else _NO_MESSAGE
         text, thinking, has_tool_use, has_code = _read_content(message.content)
         if not (text or thinking or has_tool_use):

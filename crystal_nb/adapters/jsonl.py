@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from itertools import accumulate
+from itertools import accumulate, count
 from os import PathLike
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crystal_nb import ecma
 from crystal_nb.adapters.base import Draft, Outcome
@@ -27,7 +28,6 @@ __all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Block", "Broken", "no_record", "read_bl
 
 BLOCK_BYTES = 1 << 20
 HEAD_BYTES = 96
-_NODE24 = "Node 24 splits this line"
 _RARE = 500
 _NEWLINE = b"\n"[0]
 
@@ -71,21 +71,42 @@ def read_lines_into(
     ParseError
         Where the rule raises ValueError: the pinned parser loses the whole file there.
     """
-    add = draft.fates.append
     for block in read_blocks(candidate.file_path, decoder):
-        data, node24, line = block.data, block.node24_lines, block.first_line
-        for record, start, stop in zip(block.records, block.starts, block.stops, strict=True):
-            offset = block.offset + start
-            try:
-                status, kind, reason, index = rule(record)
-            except ValueError as error:
-                raise ParseError(
-                    str(error), source=candidate.source, path=candidate.file_path, line=line, offset=offset
-                ) from None
-            head = bytes(data[start : min(stop, start + HEAD_BYTES)]) if status == "dropped" else b""
-            note = _NODE24 if node24 and line in node24 else None
-            add(Fate(status, kind, reason, index, line, offset, stop - start, None, head, note))
-            line += 1
+        outcomes: list[Outcome] = []
+        try:
+            outcomes.extend(map(rule, block.records))
+        except ValueError as error:
+            at = len(outcomes)
+            line, offset = block.first_line + at, block.offset + block.starts[at]
+            message = str(error)
+            raise ParseError(
+                message, source=candidate.source, path=candidate.file_path, line=line, offset=offset
+            ) from None
+        draft.fates += _line_fates(block, outcomes)
+
+
+def _line_fates(block: Block[Any], outcomes: list[Outcome]) -> list[Fate]:
+    data, base = block.data, block.offset
+    fates = [
+        Fate(
+            status,
+            kind,
+            reason,
+            index,
+            line,
+            base + start,
+            stop - start,
+            None,
+            bytes(data[start : min(stop, start + HEAD_BYTES)]) if status == "dropped" else b"",
+        )
+        for (status, kind, reason, index), start, stop, line in zip(
+            outcomes, block.starts, block.stops, count(block.first_line), strict=False
+        )
+    ]
+    for line in block.node24_lines:
+        at = line - block.first_line
+        fates[at] = replace(fates[at], note="Node 24 splits this line")
+    return fates
 
 
 def no_record(record: NotAnObject | Broken) -> Outcome:

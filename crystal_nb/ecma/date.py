@@ -69,7 +69,7 @@ def _time_clip(number: float) -> int | None:
 
 def _is_canonical(text: str) -> bool:
     """Tell whether the text has the outline of ``2026-01-01T00:00:00.000Z`` (digits unchecked)."""
-    return len(text) == 24 and text[7] == "-" and text[10::13] == "TZ" and text[19] == "."
+    return len(text) == 24 and text[23] == "Z" and text[10] == "T" and text[19] == "." and text[7] == "-"
 
 
 def _canonical_ms(text: str) -> int | None:
