@@ -87,7 +87,7 @@ def fates(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
     """One row per raw record."""
     counts = [len(p.fates) for p in parsed]
     rows = [f for p in parsed for f in p.fates]
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, list[Any] | pl.Series] = {
         "status": [f.status for f in rows],
         "kind": [f.kind for f in rows],
         "reason": [f.reason for f in rows],
@@ -96,10 +96,18 @@ def fates(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
         "offset": [f.offset for f in rows],
         "size": [f.size for f in rows],
         "key": [f.key for f in rows],
-        "excerpt": [excerpt(f.head) if f.head else None for f in rows],
+        "excerpt": _excerpts([f.head for f in rows]),
         "note": [f.note for f in rows],
     }
     return columns_frame(FATES, {**_place(parsed, counts), "record": running_index(counts), **columns})
+
+
+def _excerpts(heads: list[bytes]) -> pl.Series:
+    """Heads as harmless text, null where there is none; those of plain ASCII, nearly all, at once."""
+    plain = pl.Series([h if h and h.isascii() else None for h in heads], dtype=pl.Binary).cast(pl.String)
+    harmless = plain.set(plain.str.contains("[^ -~]"), None)
+    odd = [i for i in harmless.is_null().arg_true() if heads[i]]
+    return harmless.scatter(odd, pl.Series([excerpt(heads[i]) for i in odd], dtype=pl.String)) if odd else harmless
 
 
 def _place(parsed: Sequence[ParsedConversation], counts: Sequence[int]) -> dict[str, pl.Series]:

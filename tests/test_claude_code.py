@@ -9,7 +9,8 @@ from strategies import json_values, texts
 
 import crystal_nb as cnb
 from crystal_nb import ecma
-from crystal_nb.adapters.claude_code import clean, project_name
+from crystal_nb.adapters.claude_code import RawMessage, _read_blocks, _read_lone_block, clean, project_name
+from crystal_nb.adapters.typed import TypedDecoder
 
 TAGS = [
     "system-reminder",
@@ -152,11 +153,23 @@ def test_fates_follow_their_messages_when_time_reorders_them(parse_file):
     assert [f.message_index for f in parsed.fates] == [1, 0]
 
 
-field_values = st.sampled_from(["user", "assistant", "u1", "2026-01-01T00:00:00.000Z"]) | json_values
 blocks = st.fixed_dictionaries(
     {"type": st.sampled_from(["text", "thinking", "tool_use", "tool_result"]) | json_values},
     optional={"text": texts | json_values, "thinking": texts | json_values},
 )
+
+
+@given(blocks)
+def test_a_lone_block_is_read_as_among_others(block):
+    typed = TypedDecoder(RawMessage).decode(json.dumps({"content": [block]}).encode())
+    try:
+        usual = _read_lone_block(typed.content[0])
+        assert usual is None or usual == _read_blocks(typed.content)
+    except ValueError:
+        pass
+
+
+field_values = st.sampled_from(["user", "assistant", "u1", "2026-01-01T00:00:00.000Z"]) | json_values
 any_message = st.fixed_dictionaries(
     {}, optional={"role": json_values, "content": texts | st.lists(blocks | json_values) | json_values}
 )

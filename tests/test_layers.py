@@ -11,13 +11,14 @@ PACKAGE = Path(__file__).parent.parent / "crystal_nb"
 ROWS = [
     ["errors", "_version", "ecma.text"],
     ["ecma.value"],
-    ["ecma.json", "ecma.date"],
+    ["ecma.json", "ecma.date", "ecma.operators"],
     ["ecma"],
     ["records", "_loop", "config"],
-    ["frames", "hashing", "identity"],
+    ["frames", "hashing", "identity", "candidates"],
     ["adapters.base"],
     ["adapters.typed", "adapters.vscode"],
     ["adapters.jsonl", "adapters.vscdb"],
+    ["adapters.cursor_index"],
     ["adapters.claude_code", "adapters.codex", "adapters.cursor", "adapters.trae", "adapters.copilot"],
     ["adapters"],
     ["corpus_frames"],
@@ -28,7 +29,6 @@ ROWS = [
     [""],
 ]
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
-ONLY_JAVASCRIPT = {"ecma", "ecma.text", "ecma.value", "ecma.json", "ecma.date"}
 
 
 def module_name(file: Path) -> str:

@@ -105,8 +105,11 @@ class _Session(Draft):
         """Rules 8 to 19; a ValueError stands for the pinned parser's TypeError, which loses the file."""
         if type(record) is not RawLine:
             return no_record(record)  # type: ignore[arg-type]
-        kind = _message_type(record.type)
-        if kind is None:
+        if record.type == "user":
+            kind = "user"
+        elif record.type == "assistant":
+            kind = "assistant"
+        else:
             return "dropped", _kind_text(record.type), "kind is not imported", None
         if not ecma.truthy(record.uuid):
             return "dropped", kind, "no uuid", None
@@ -143,13 +146,6 @@ class _Session(Draft):
             self.slug = record.slug
 
 
-def _message_type(type: Any) -> str | None:
-    """The type of a line that holds a message, as one shared text; None for all others."""
-    if type == "user":
-        return "user"
-    return "assistant" if type == "assistant" else None
-
-
 def _kind_text(type: Any) -> str:
     return sys.intern(ecma.to_text(type)) if type is not None else ""
 
@@ -174,19 +170,41 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, tuple(session.fates))
 
 
-def _read_content(content: Any) -> tuple[str, str | None, bool, bool]:
+def _read_content(content: Any) -> _Content:
     """Text, thinking, hasToolUse and hasCode (rules 13 to 16)."""
     if isinstance(content, str):
         text = clean(content)
         return text, None, False, has_fence(text)
     if isinstance(content, list):
-        return _read_blocks(content)
+        usual = _read_lone_block(content[0]) if len(content) == 1 else None
+        return usual or _read_blocks(content)
     if ecma.truthy(content):
         raise ValueError(f"message.content can't be iterated: {type(content).__name__}")
-    return "", None, False, False
+    return _NOTHING
 
 
-def _read_blocks(blocks: list[Any]) -> tuple[str, str | None, bool, bool]:
+_Content = tuple[str, str | None, bool, bool]
+_NOTHING: _Content = ("", None, False, False)
+_TOOL_USE: _Content = ("", None, True, False)
+
+
+def _read_lone_block(block: Any) -> _Content | None:
+    """What `_read_blocks` gives for one block of a usual kind: current versions write each in a line of its own."""
+    if type(block) is not ContentBlock:
+        return None
+    kind = block.type
+    if kind == "tool_result":
+        return _NOTHING
+    if kind == "tool_use":
+        return _TOOL_USE
+    if kind == "text" and type(block.text) is str:
+        return clean(block.text), None, False, has_fence(block.text)
+    if kind == "thinking" and type(block.thinking) is str:
+        return "", block.thinking or None, False, False
+    return None
+
+
+def _read_blocks(blocks: list[Any]) -> _Content:
     texts: list[Any] = []
     thoughts: list[Any] = []
     has_tool_use = has_code = False
@@ -197,21 +215,20 @@ def _read_blocks(blocks: list[Any]) -> tuple[str, str | None, bool, bool]:
             continue
         kind = block.type
         if kind == "text":
-            if ecma.truthy(block.text):
-                has_code = _holds_fence(block.text) or has_code
-                texts.append(block.text)
+            text = block.text
+            if ecma.truthy(text):
+                has_code = (has_fence(text) if type(text) is str else _holds_fence(text)) or has_code
+                texts.append(text)
         elif kind == "tool_use":
             has_tool_use = True
         elif kind == "thinking" and ecma.truthy(block.thinking):
             thoughts.append(block.thinking)
-    text = clean(ecma.join(texts, "\n")) if texts else ""
-    return text, ecma.join(thoughts, "\n") if thoughts else None, has_tool_use, has_code
+    joined = clean(ecma.join(texts, "\n")) if texts else ""
+    return joined, ecma.join(thoughts, "\n") if thoughts else None, has_tool_use, has_code
 
 
 def _holds_fence(text: Any) -> bool:
-    """``text.includes("```")``; an array has that method too, and looks for an equal element."""
-    if isinstance(text, str):
-        return has_fence(text)
+    """``text.includes("```")`` of what is no text: an array has that method too, for an equal element."""
     if isinstance(text, list):
         return FENCE in text
     raise ValueError(f"a text block's text is no string: {type(text).__name__}")
@@ -219,15 +236,16 @@ def _holds_fence(text: Any) -> bool:
 
 def _why_empty(content: Any) -> str:
     if isinstance(content, list):
-        kinds = {_kind_text(b.type) if isinstance(b, ContentBlock) else "?" for b in content}
-        if not kinds <= {"text", "thinking"}:
-            return _only(frozenset(kinds))
+        kinds = [_kind_text(b.type) if isinstance(b, ContentBlock) else "?" for b in content]
+        kinds = [kind for kind in kinds if kind not in ("text", "thinking")]
+        if kinds:
+            return _only(*sorted(set(kinds)) if len(kinds) > 1 else kinds)
     return "nothing left after cleaning" if content else "no content"
 
 
 @functools.lru_cache(maxsize=256)
-def _only(kinds: frozenset[str]) -> str:
-    return f"only {', '.join(sorted(kinds - {'text', 'thinking'}))}"
+def _only(*kinds: str) -> str:
+    return f"only {', '.join(kinds)}"
 
 
 _CLEANERS = (

@@ -86,23 +86,23 @@ def read_lines_into(
 
 
 def _line_fates(block: Block[Any], outcomes: list[Outcome]) -> list[Fate]:
-    data, base = block.data, block.offset
-    fates = [
-        Fate(
-            status,
-            kind,
-            reason,
-            index,
-            line,
-            base + start,
-            stop - start,
-            None,
-            bytes(data[start : min(stop, start + HEAD_BYTES)]) if status == "dropped" else b"",
-        )
-        for (status, kind, reason, index), start, stop, line in zip(
-            outcomes, block.starts, block.stops, count(block.first_line), strict=False
-        )
-    ]
+    base = block.offset
+    places = zip(outcomes, block.starts, block.stops, count(block.first_line), strict=False)
+    with memoryview(block.data) as data:
+        fates = [
+            Fate(
+                status,
+                kind,
+                reason,
+                index,
+                line,
+                base + start,
+                stop - start,
+                None,
+                bytes(data[start : min(stop, start + HEAD_BYTES)]) if status == "dropped" else b"",
+            )
+            for (status, kind, reason, index), start, stop, line in places
+        ]
     for line in block.node24_lines:
         at = line - block.first_line
         fates[at] = replace(fates[at], note="Node 24 splits this line")
