@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from crystal_nb import ecma
 from crystal_nb.adapters import vscdb
-from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, TimedCache, file_candidate
+from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, TimedCache, file_candidate, has_fence
 from crystal_nb.adapters.cursor_index import BubbleIndex, bubble_index, bubble_rows
 from crystal_nb.adapters.jsonl import HEAD_BYTES
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
@@ -27,7 +27,6 @@ from crystal_nb.records import Candidate, Fate, Message
 __all__ = ["ADAPTER"]
 
 NAME = "cursor"
-_FENCE = "```"
 _NEWEST_VERSION = 3
 _ORPHAN_ROWS = 20
 
@@ -274,7 +273,7 @@ def _why_empty(bubble: RawBubble) -> str:
 def _has_code(content: str, bubble: RawBubble) -> bool:
     """Rule 23."""
     blocks = bubble.code_blocks, bubble.suggested_code_blocks
-    return _FENCE in content or any(ecma.length(value) > 0 for value in blocks)
+    return has_fence(content) or any(ecma.length(value) > 0 for value in blocks)
 
 
 def _thinking(bubble: RawBubble) -> Any:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from crystal_nb import ecma
 from crystal_nb.adapters import vscdb
-from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, file_candidate
+from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, file_candidate, has_fence
 from crystal_nb.adapters.jsonl import HEAD_BYTES
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, fill
 from crystal_nb.adapters.vscode import date_time, finish, item, readable_windows
@@ -31,7 +31,6 @@ __all__ = ["ADAPTER"]
 
 NAME = "trae"
 _KEY = "memento/icube-ai-agent-storage"
-_FENCE = "```"
 
 
 class PlanItem(Struct, gc=False, rename="camel"):
@@ -251,7 +250,7 @@ class _Turns:
                 content,
                 role,
                 has_tool_use=has_tool_use,
-                has_code=_FENCE in content,
+                has_code=has_fence(content),
                 thinking=thinking,
                 id=self._id(raw),
                 timestamp=self._tick(raw.timestamp),

@@ -165,7 +165,7 @@ def _memory_row(corpora: Corpora, source: str, mix: str) -> tuple[str, ...]:
     largest = corpus.facts["largest"]
     allowed = 3 * largest + done["records"] + done["frames"]
     sizes = (done["base"], done["peak"], largest, done["records"], done["frames"], allowed)
-    verdict = "kept" if done["peak"] <= allowed else "TOO MUCH"
+    verdict = "kept" if done["peak"] - done["base"] <= allowed else "TOO MUCH"
     return f"{source}, {mix}", *(f"{size / 1e6:.0f}" for size in sizes), verdict
 
 
