@@ -40,8 +40,9 @@ def twins(core: Callable[P, Coroutine[Any, Any, T]]) -> tuple[Callable[P, T], Ca
     async def awaitable(*args: P.args, **kwargs: P.kwargs) -> T:
         return await _await_in_thread(core(*args, **kwargs))
 
-    for twin, suffix in ((blocking, ""), (awaitable, "_async")):
-        twin.__name__ = twin.__qualname__ = core.__name__.removeprefix("_") + suffix
+    name = core.__name__.removeprefix("_")
+    for function, suffix in ((core, ""), (blocking, ""), (awaitable, "_async")):  # the core's shows in TypeErrors
+        function.__name__ = function.__qualname__ = name + suffix
     return blocking, awaitable
 
 

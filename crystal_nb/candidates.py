@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from crystal_nb.errors import ConfigError
@@ -30,22 +30,30 @@ def as_candidates(candidates: Candidates) -> list[Candidate]:
     >>> as_candidates([Candidate("codex", "7", "/f", 1, "", "")])[0].id
     '7'
     """
+    if isinstance(candidates, Candidate):
+        return [candidates]
     frame: Any = candidates.collect() if hasattr(candidates, "collect") else candidates
     if hasattr(frame, "iter_rows"):
         missing = [name for name in _NEEDED if name not in frame.columns]
         if missing:
             raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(_NEEDED)}")
         return [_candidate(row) for row in frame.iter_rows(named=True)]
-    listed = list(frame)
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+        hint = " (an await is missing)" if isinstance(candidates, Awaitable) else ""
+        raise ConfigError(f"{_WANTED}, not {type(candidates).__name__}{hint}")
+    listed: list[Any] = list(candidates)
     if wrong := next((c for c in listed if not isinstance(c, Candidate)), None):
-        raise ConfigError(f"parse takes a frame made by scan or Candidate records, not {type(wrong).__name__}")
+        raise ConfigError(f"{_WANTED}, not {type(wrong).__name__}")
     return listed
+
+
+_WANTED = "parse takes a frame made by scan or Candidate records"
 
 
 def _candidate(row: Mapping[str, Any]) -> Candidate:
     return Candidate(
         source=row["source"],
-        id=row["id"],
+        id=row.get("candidate_id", row["id"]),  # a frame of conversations will do, too
         file_path=row["file_path"],
         file_size=row.get("file_size") or 0,
         file_mtime=row.get("file_mtime_text") or "",

@@ -16,6 +16,7 @@ import typer
 
 from crystal_nb import importer, samples, show
 from crystal_nb._version import __version__
+from crystal_nb.candidates import candidate_row
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus
 from crystal_nb.errors import CrystalError
@@ -54,14 +55,14 @@ def main(
 def sources(home: Home = None, json: Json = False) -> None:
     """Show which tools have histories here."""
     rows = _run(importer.source_rows, config=_config(home))
-    show.rows("Sources", rows, json=json)
+    show.rows("Sources", rows, show.SOURCE_COLUMNS, json=json)
 
 
 @app.command()
 def scan(names: Names = None, home: Home = None, json: Json = False) -> None:
     """List the conversations that are there, without parsing any."""
     found = _run(importer.find_candidates, *names or (), config=_config(home))
-    show.rows("Candidates", [show.candidate_row(c) for c in found], json=json)
+    show.rows("Candidates", [candidate_row(c) for c in found], show.CANDIDATE_COLUMNS, json=json)
 
 
 @app.command(name="import")
@@ -75,20 +76,23 @@ def import_(
 ) -> None:
     """Parse what is there: conversations, content hashes, and what was lost.
 
-    Nothing is stored and no tool's file is touched. With no histories on the machine the bundled
-    samples are read instead.
+    Nothing is stored and no tool's file is touched. Without SOURCE and --home, and with no histories
+    on the machine, the bundled samples are read instead; it says so, and JSON has "samples": true.
     """
     config = _config(home)
     found = _run(importer.find_candidates, *names or (), config=config)
-    if not found:
+    use_samples = not found and home is None and not names
+    if use_samples:
         show.note("No histories found here; reading the bundled samples instead. (See: crystal-nb sources)")
         config = samples.config()
-        found = _run(importer.find_candidates, *names or (), config=config)
+        found = _run(importer.find_candidates, config=config)
+    elif not found:
+        show.note(f"No histories found of {', '.join(names or ['any source'])} in {config.home_path}")
     with show.progress(len(found)) as step:
         corpus = _run(importer.parse, found, config=config, on_progress=_each(step))
     if parquet is not None:
         _write_parquet(corpus, parquet)
-    show.corpus(corpus, json=json)
+    show.corpus(corpus, json=json, samples=use_samples)
     if corpus.failed:
         raise typer.Exit(1)
 
@@ -110,14 +114,21 @@ def _write_parquet(corpus: Corpus, folder: Path) -> None:
     show.note(f"Wrote conversations, messages, fates and failures to {folder}")
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    options_metavar="[OPTIONS] [JUPYTERLAB OPTIONS]...",
+)
 def lab(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the notebooks are copied; files there are kept.")
+        Path, typer.Option(metavar="DIR", help="Where they are copied; files that are there are kept.")
     ] = Path("crystal_nb-notebooks"),
 ) -> None:
-    """Open JupyterLab on the notebooks; further options go to JupyterLab."""
+    """Open JupyterLab on the notebooks; further options go to JupyterLab.
+
+    In an installed package the notebooks are copied to --folder first; in an editable checkout they
+    are opened where they are. (As root, JupyterLab wants --allow-root.)
+    """
     source = samples.notebooks()
     place = source
     if source.is_relative_to(samples.PACKAGE):
@@ -156,7 +167,3 @@ def _run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def _stop(message: str) -> NoReturn:
     show.note(f"Error: {message}")
     raise typer.Exit(2)
-
-
-if __name__ == "__main__":
-    app()

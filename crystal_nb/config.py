@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from crystal_nb.errors import ConfigError
 
-__all__ = ["BUILT_IN_SOURCES", "PROFILES", "Config", "Profile"]
+__all__ = ["BUILT_IN_SOURCES", "PROFILES", "Config", "Profile", "checked"]
 
 BUILT_IN_SOURCES = ("claude-code", "codex", "cursor", "trae", "copilot")
 """The five sources that ChatCrystal supports, in the order in which it imports them."""
@@ -67,6 +67,10 @@ class Config:
     clock: Callable[[], int] = _now_ms
 
     def __post_init__(self) -> None:
+        if self.home is not None and not isinstance(self.home, (str, os.PathLike)):
+            raise ConfigError(f"home must be a path, not {type(self.home).__name__}")
+        if not isinstance(self.folders, Mapping):
+            raise ConfigError(f"folders must map adapter names to paths, not {type(self.folders).__name__}")
         if isinstance(self.enabled_sources, str):
             raise ConfigError(f"enabled_sources must be a list of names, not the text {self.enabled_sources!r}")
         if self.cache_seconds < 0:
@@ -75,7 +79,7 @@ class Config:
     @property
     def home_path(self) -> Path:
         """The home folder in use."""
-        return Path.home() if self.home is None else Path(self.home)
+        return Path.home() if self.home is None else Path(self.home).expanduser()
 
     def env(self, name: str) -> str:
         """Value of an environment variable, ``""`` when unset or set aside."""
@@ -147,11 +151,28 @@ class Config:
         return cls(**values)
 
 
+def checked(config: Config | None) -> Config:
+    """The configuration, or the default one for None.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else, or its home is no folder.
+    """
+    if config is None:
+        return Config()
+    if not isinstance(config, Config):
+        raise ConfigError(f"config must be a Config, not {type(config).__name__}")
+    if config.home is not None and not config.home_path.is_dir():
+        raise ConfigError(f"home: {config.home_path} is no folder")
+    return config
+
+
 def _read_settings(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not isinstance(document, dict):
         raise ConfigError(f"{path}: must hold a JSON object, not {type(document).__name__}")
     enabled = document.get("enabledSources", list(BUILT_IN_SOURCES))

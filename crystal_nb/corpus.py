@@ -53,8 +53,8 @@ class Corpus:
     """Parsed conversations as frames and records.
 
     Frames are built when first asked for. ``corpus[source, id]`` gives a conversation record by its
-    own or its candidate's id; where several share it, the last one, which is what the pinned
-    database would end with.
+    candidate's id or else its own; where several share it, the last one. ``corpus[index]`` gives
+    the one in that row of `conversations`. Iterating gives the records in that order.
 
     Parameters
     ----------
@@ -77,24 +77,25 @@ class Corpus:
     def __iter__(self) -> Iterator[Conversation]:
         return (p.conversation for p in self.parsed)
 
-    def __getitem__(self, key: tuple[str, str]) -> Conversation:
+    def __getitem__(self, key: tuple[str, str] | int) -> Conversation:
         try:
-            return self._by_id[key].conversation
-        except (KeyError, TypeError):
-            pass
-        near = [f"{s}, {i}" for s, i in self._by_id if isinstance(key, tuple) and s == key[0]][:5]
-        raise UnknownConversationError(
-            f"no conversation {key!r}; ask by corpus[source, id], for example: {'; '.join(near) or 'none'}"
-        ) from None
+            found = self.parsed[key] if isinstance(key, int) else self._by_id[key]
+        except (LookupError, TypeError):
+            keys = sorted(self._by_id, key=lambda known: not (isinstance(key, tuple) and known[:1] == key[:1]))
+            near = "; ".join(f"{source!r}, {id!r}" for source, id in keys[:3])
+            raise UnknownConversationError(
+                f"no conversation {key!r}; ask by corpus[source, id] or by a row of corpus.conversations; "
+                f"there are {len(self)}: {near or 'none'}{', …' if len(keys) > 3 else ''}"
+            ) from None
+        return found.conversation
 
     def __contains__(self, key: object) -> bool:
         return key in self._by_id
 
     @cached_property
     def _by_id(self) -> dict[Any, ParsedConversation]:
-        by_candidate = {(p.candidate.source, ecma.to_text(p.candidate.id)): p for p in self.parsed}
         own = {(p.conversation.source, ecma.to_text(p.conversation.id)): p for p in self.parsed}
-        return {**by_candidate, **own}
+        return {**own, **{(p.candidate.source, ecma.to_text(p.candidate.id)): p for p in self.parsed}}
 
     @cached_property
     def conversations(self) -> pl.DataFrame:
@@ -158,17 +159,22 @@ class Corpus:
     def __repr__(self) -> str:
         if not (self.parsed or self.failed):
             return "Corpus: nothing was parsed"
-        lines = [self._headline(), "", *_text_table(self.summary())]
+        lines = [self.headline(), "", *_text_table(self.summary())]
         for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
             lines.append(f"  dropped {number:>7,} × {source} {printable(kind)}: {printable(reason)}")
+        if rest := self.loss_reasons()[_LOSSES_SHOWN:]:
+            lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: .loss_reasons()")
         for failure in self.failed[:_LOSSES_SHOWN]:
             lines.append(f"  failed  {printable(failure.message)}")
+        if len(self.failed) > _LOSSES_SHOWN:
+            lines.append(f"  failed  {len(self.failed) - _LOSSES_SHOWN:,} more: .failures")
         return "\n".join(lines)
 
-    def _headline(self) -> str:
+    def headline(self) -> str:
+        """What was read in one line."""
         messages = sum(len(p.conversation.messages) for p in self.parsed)
         short = sum(len(p.conversation.messages) < 2 for p in self.parsed)
-        parts = [f"Corpus: {len(self.parsed):,} conversations, {messages:,} messages"]
+        parts = [f"Corpus: {_count(len(self.parsed), 'conversation')}, {_count(messages, 'message')}"]
         if short:
             parts.append(f"{short:,} with fewer than 2 messages, which an import skips")
         if self.failed:
@@ -179,13 +185,17 @@ class Corpus:
         if not (self.parsed or self.failed):
             return "<p>Corpus: nothing was parsed</p>"
         losses = [
-            {"source": source, "kind": kind, "reason": reason, "dropped records": number}
-            for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]
+            {"source": source, "kind": kind, "reason": reason, "dropped": number}
+            for source, kind, reason, number in self.loss_reasons()
         ]
-        failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed[:_LOSSES_SHOWN]]
+        failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed]
         tables = [_html_table("What was read", self.summary()), _html_table("What was lost", losses)]
         tables.append(_html_table("What failed", failures))
-        return f"<p><b>{escape(self._headline())}</b></p>{''.join(tables)}"
+        return f"<p><b>{escape(self.headline())}</b></p>{''.join(tables)}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _empty_row(source: str) -> dict[str, Any]:

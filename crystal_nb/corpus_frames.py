@@ -30,13 +30,14 @@ __all__ = ["conversations", "failures", "fates", "messages"]
 
 def conversations(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
     """One row per conversation."""
-    return to_frame(CONVERSATIONS, map(_conversation_row, parsed))
+    return to_frame(CONVERSATIONS, map(_conversation_row, range(len(parsed)), parsed))
 
 
-def _conversation_row(p: ParsedConversation) -> dict[str, Any]:
+def _conversation_row(index: int, p: ParsedConversation) -> dict[str, Any]:
     c = p.conversation
     counts = Counter(fate.status for fate in p.fates)
     return {
+        "conversation_index": index,
         "source": c.source,
         "id": c.id,
         "conversation_id": p.conversation_id,

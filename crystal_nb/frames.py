@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import UNSET
 
 from crystal_nb import ecma
+from crystal_nb.errors import ConfigError
 
 __all__ = [
     "ABLATIONS",
@@ -49,11 +50,12 @@ Table = Mapping[str, Column]
 SOURCES: Table = {
     "source": Column(pl.String, "Adapter name."),
     "display_name": Column(pl.String, "Name for people."),
-    "status": Column(_OUTCOME, "found, absent (no folder or nothing in it) or failed."),
+    "status": Column(_OUTCOME, "found, absent (the tool's rule finds nothing) or failed."),
     "conversations": Column(pl.Int64, "Conversations as the tool's detect rule counts them."),
     "folder": Column(pl.String, "Folder that is looked into."),
     "parser_version": Column(pl.String, "Rules in force."),
     "error": Column(pl.String, "Why detect failed."),
+    "note": Column(pl.String, "Anything else, such as a folder that is there while nothing is found."),
 }
 CANDIDATES: Table = {
     "source": Column(pl.String, "Adapter name."),
@@ -65,6 +67,7 @@ CANDIDATES: Table = {
     "file_path": Column(pl.String, "File or database that holds it."),
 }
 CONVERSATIONS: Table = {
+    "conversation_index": Column(pl.UInt32, "Row in this frame; the exact key for joins with messages and fates."),
     "source": Column(pl.String, "Adapter name."),
     "id": Column(pl.String, "Id found inside the conversation."),
     "conversation_id": Column(pl.String, "The id with its source before it; not always unique."),
@@ -90,7 +93,7 @@ CONVERSATIONS: Table = {
 _PLACE: Table = {
     "source": Column(pl.String, "Adapter name."),
     "conversation_id": Column(pl.String, "Namespaced id of the conversation."),
-    "conversation_index": Column(pl.UInt32, "Row of the conversation in `conversations`; the exact key for joins."),
+    "conversation_index": Column(pl.UInt32, "Row in the conversations frame; the exact key for joins."),
 }
 MESSAGES: Table = {
     **_PLACE,
@@ -138,14 +141,22 @@ ABLATIONS: Table = {
 }
 
 
-def describe(table: Table) -> pl.DataFrame:
-    """The columns of a table: name, type and meaning.
+def describe(table: Table | str) -> pl.DataFrame:
+    """The columns of a table, or of the frame of that name: name, type and meaning.
 
-    >>> describe(CANDIDATES).shape
+    >>> describe("candidates").shape
     (7, 3)
     """
-    rows = [(name, str(column.dtype), column.description) for name, column in table.items()]
+    columns = _table(table) if isinstance(table, str) else table
+    rows = [(name, str(column.dtype), column.description) for name, column in columns.items()]
     return pl.DataFrame(rows, schema=["column", "dtype", "description"], orient="row")
+
+
+def _table(name: str) -> Table:
+    known: dict[str, Table] = {n.lower(): table for n, table in globals().items() if n.isupper() and n in __all__}
+    if name not in known:
+        raise ConfigError(f"no frame named {name!r}; known: {', '.join(known)}")
+    return known[name]
 
 
 def to_frame(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

@@ -81,7 +81,7 @@ def digest(parts: Iterable[Buffer]) -> str:
     return sha.hexdigest()
 
 
-def canonical_json(conversation: Conversation, *, without: Collection[HashField] = ()) -> bytes:
+def canonical_json(conversation: Conversation, *, without: Collection[HashField] | HashField = ()) -> bytes:
     """The UTF-8 JSON text that is hashed.
 
     Parameters
@@ -95,6 +95,7 @@ def canonical_json(conversation: Conversation, *, without: Collection[HashField]
     >>> canonical_json(Conversation("codex", "7", (Message("user", "hi", role="user"),)), without=["thinking"])
     b'{"source":"codex","messages":[{"index":0,"type":"user","role":"user","content":"hi","hasToolUse":false,"hasCode":false}]}'
     """
+    without = [without] if isinstance(without, str) else without
     if unknown := set(without) - set(HASH_FIELDS):
         raise ConfigError(f"not fields of the hash: {sorted(unknown)}; allowed: {', '.join(HASH_FIELDS)}")
     if not without:
@@ -112,6 +113,7 @@ def hash_input(conversation: Conversation) -> dict[str, Any]:
     >>> hash_input(Conversation("codex", "7", (Message("user", "hi"),)))["messages"][0]["hasCode"]
     False
     """
+    _check(conversation)
     return {
         "source": conversation.source,
         "messages": [
@@ -131,6 +133,7 @@ def hash_input(conversation: Conversation) -> dict[str, Any]:
 
 def canonical_parts(conversation: Conversation) -> Iterator[Buffer]:
     """`canonical_json` in pieces, so that only some messages are held twice."""
+    _check(conversation)
     yield b'{"source":' + ecma.json_text(conversation.source).encode() + b',"messages":['
     messages = conversation.messages
     for first in range(0, len(messages), _CHUNK):
@@ -138,6 +141,12 @@ def canonical_parts(conversation: Conversation) -> Iterator[Buffer]:
             yield b","
         yield _messages_json(first, messages[first : first + _CHUNK])
     yield b"]}"
+
+
+def _check(conversation: Conversation) -> None:
+    if not isinstance(conversation, Conversation):
+        got = type(conversation).__name__
+        raise TypeError(f"a Conversation is needed, not {got}; a corpus gives one by corpus[source, id]")
 
 
 def _messages_json(first: int, messages: Sequence[Message]) -> Buffer:

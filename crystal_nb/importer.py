@@ -6,6 +6,7 @@ Source: ``pinned-importer.md`` sections 2 and 3, up to the point where anything 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -16,7 +17,7 @@ from crystal_nb._loop import twins
 from crystal_nb.adapters import get_adapter, registered
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates, candidate_row
-from crystal_nb.config import PROFILES, Config, Profile
+from crystal_nb.config import PROFILES, Config, Profile, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError
 from crystal_nb.records import Candidate, Conversation, SourceInfo
@@ -66,7 +67,7 @@ async def _detect_all_sources(*, config: Config | None = None) -> list[SourceInf
     >>> [s.name for s in cnb.detect_all_sources(config=cnb.samples.config())]
     ['claude-code', 'codex', 'cursor', 'trae', 'copilot']
     """
-    found = await asyncio.gather(*(a.detect(config or Config()) for a in registered().values()))
+    found = await asyncio.gather(*(a.detect(checked(config)) for a in registered().values()))
     return [info for info in found if info is not None]
 
 
@@ -82,7 +83,7 @@ async def _sources(*, config: Config | None = None) -> pl.DataFrame:
     --------
     >>> import crystal_nb as cnb
     >>> cnb.sources(config=cnb.samples.config()).shape
-    (5, 7)
+    (5, 8)
     """
     from crystal_nb import frames
 
@@ -91,7 +92,7 @@ async def _sources(*, config: Config | None = None) -> pl.DataFrame:
 
 async def _source_rows(*, config: Config | None = None) -> list[dict[str, Any]]:
     """`sources` with rows instead of a frame."""
-    config = config or Config()
+    config = checked(config)
     known = list(registered().values())
     outcomes = await asyncio.gather(*(a.detect(config) for a in known), return_exceptions=True)
     return [_source_row(adapter, outcome, config) for adapter, outcome in zip(known, outcomes, strict=True)]
@@ -104,11 +105,16 @@ def _source_row(adapter: SourceAdapter, outcome: SourceInfo | BaseException | No
         "status": "absent",
         "folder": _folder(adapter, config),
         "parser_version": adapter.parser_version,
+        "conversations": None,
+        "error": None,
+        "note": None,
     }
     if isinstance(outcome, SourceInfo):
         return {**row, "status": "found", "conversations": outcome.conversation_count, "folder": outcome.data_dir}
     if isinstance(outcome, BaseException):
         return {**row, "status": "failed", "error": f"{type(outcome).__name__}: {outcome}"}
+    if row["folder"] is not None and os.path.exists(row["folder"]):
+        return {**row, "note": "the folder is there, but the tool's rule finds nothing in it, or an error"}
     return row
 
 
@@ -169,7 +175,7 @@ async def _find_candidates(
     """`scan` with records instead of a frame."""
     if profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}; allowed: {', '.join(PROFILES)}")
-    config = config or Config()
+    config = checked(config)
     found: list[Candidate] = []
     for adapter in _chosen(adapters, config):
         if await adapter.detect(config) is not None:
@@ -178,14 +184,20 @@ async def _find_candidates(
 
 
 def _chosen(wanted: Sequence[str | SourceAdapter], config: Config) -> list[SourceAdapter]:
+    given = {a.name for a in wanted if isinstance(a, SourceAdapter)}
+    if unknown := set(config.folders) - given - set(registered()) - set(_UNREGISTERED):
+        raise ConfigError(f"folders: no adapter named {', '.join(sorted(unknown))}; known: {', '.join(registered())}")
     if not wanted:
-        return [a for name, a in registered().items() if name in config.enabled_sources]
-    return [get_adapter(a) if isinstance(a, str) else _remember(a) for a in wanted]
+        enabled = {name: get_adapter(name) for name in config.enabled_sources}
+        return [adapter for name, adapter in registered().items() if name in enabled]
+    chosen = [get_adapter(a) if isinstance(a, str) else _remember(a) for a in wanted]
+    return list({adapter.name: adapter for adapter in chosen}.values())
 
 
 def _remember(adapter: SourceAdapter) -> SourceAdapter:
     if not isinstance(adapter, SourceAdapter):
-        raise AdapterError(f"{adapter!r} is neither an adapter nor the name of one")
+        hint = {list: '; write scan("codex", "cursor")', Config: "; write scan(config=…)"}.get(type(adapter), "")
+        raise AdapterError(f"scan takes adapters or their names, not {type(adapter).__name__}{hint}")
     _UNREGISTERED[adapter.name] = adapter
     return adapter
 
@@ -231,7 +243,7 @@ async def _parse(
     >>> corpus.messages.select("type", "has_tool_use").columns
     ['type', 'has_tool_use']
     """
-    config = config or Config()
+    config = checked(config)
     listed = as_candidates(candidates)
     by_name = _adapters_for({c.source for c in listed}, adapters)
     done: list[tuple[Candidate, Parsed, Callable[[], str]]] = []
@@ -287,6 +299,8 @@ def _failure(candidate: Candidate, error: Exception) -> Failure:
 
 
 def _adapters_for(names: set[str], given: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
+    if isinstance(given, str) or not all(isinstance(a, SourceAdapter) for a in given):
+        raise AdapterError("adapters must be a list of adapters; registered ones are found by themselves")
     known = {**_UNREGISTERED, **registered(), **{a.name: a for a in given}}
     return {name: known[name] if name in known else get_adapter(name) for name in names}
 

@@ -28,33 +28,51 @@ FateStatus = Literal["kept", "merged", "metadata", "dropped"]
 
 
 class SourceInfo(Struct, frozen=True):
-    """What a detect found."""
+    """What a detect found.
+
+    Attributes
+    ----------
+    name : str
+        Adapter name, such as ``codex``.
+    display_name : str
+        Name for people, such as ``Codex CLI``.
+    data_dir : str
+        Folder that was looked into.
+    conversation_count : int
+        Conversations as the tool's detect rule counts them; a scan may list more or fewer.
+    """
 
     name: str
-    """Adapter name, such as ``codex``."""
     display_name: str
-    """Name for people, such as ``Codex CLI``."""
     data_dir: str
-    """Folder that was looked into."""
     conversation_count: int
-    """Conversations as the tool's detect rule counts them; a scan may list more or fewer."""
 
 
 class Candidate(Struct, frozen=True):
-    """One conversation that a scan listed; nothing has been parsed yet."""
+    """One conversation that a scan listed; nothing has been parsed yet.
+
+    Attributes
+    ----------
+    source : str
+        Adapter name.
+    id : Any
+        Id that the scan rule gives it; None where the tool's list has none.
+    file_path : str
+        File or database that holds it.
+    file_size : int
+        Size of that file in bytes.
+    file_mtime : str
+        Time that the change check compares as a string: ISO 8601, ms, ``Z``.
+    project_dir : str
+        Project as the scan knows it; ``""`` where it knows none.
+    """
 
     source: str
-    """Adapter name."""
     id: Any
-    """Id that the scan rule gives it; None where the tool's list has none."""
     file_path: str
-    """File or database that holds it."""
     file_size: int
-    """Size of that file in bytes."""
     file_mtime: str
-    """Time that the change check compares as a string: ISO 8601, ms, ``Z``."""
     project_dir: str
-    """Project as the scan knows it; ``""`` where it knows none."""
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -63,80 +81,123 @@ class Message(Struct, frozen=True, gc=False):
     ``type``, ``role``, ``content``, ``has_tool_use``, ``has_code`` and ``thinking`` feed the content
     hash, together with the position and the source; the other fields don't.
 
+    Attributes
+    ----------
+    type : str
+        ``user``, ``assistant`` or ``system``.
+    content : str
+        Text after the parser's cleaning.
+    role : Any
+        Role as the raw record says it; usually equal to ``type``.
+    has_tool_use : bool
+        Whether a tool call belongs to the message.
+    has_code : bool
+        Whether the parser saw a code fence.
+    thinking : Any
+        Reasoning text; None: none; `UNSET`: the parser gives no such key at all.
+    id : Any
+        Message id, unique only as far as the tool makes it so.
+    parent_uuid : Any
+        Id of the message before, where the tool says it.
+    timestamp : Any
+        Time exactly as the raw record has it (text or number).
+    timestamp_from_clock : bool
+        True where the raw record has no time and the pinned rule took the clock's.
+
+    Examples
+    --------
     >>> Message(type="user", content="hello").role is None
     True
     """
 
     type: str
-    """``user``, ``assistant`` or ``system``."""
     content: str
-    """Text after the parser's cleaning."""
     role: Any = None
-    """Role as the raw record says it; usually equal to ``type``."""
     has_tool_use: bool = False
-    """Whether a tool call belongs to the message."""
     has_code: bool = False
-    """Whether the parser saw a code fence."""
     thinking: Any = None
-    """Reasoning text; None: none; `UNSET`: the parser gives no such key at all."""
     id: Any = None
-    """Message id, unique only as far as the tool makes it so."""
     parent_uuid: Any = None
-    """Id of the message before, where the tool says it."""
     timestamp: Any = None
-    """Time exactly as the raw record has it (text or number)."""
     timestamp_from_clock: bool = False
-    """True where the raw record has no time and the pinned rule took the clock's."""
 
 
 class Conversation(Struct, frozen=True):
-    """What a parse makes of one candidate."""
+    """What a parse makes of one candidate.
+
+    Attributes
+    ----------
+    source : str
+        Adapter name.
+    id : Any
+        Id found inside; can differ from the candidate's.
+    messages : tuple[Message, ...]
+        Messages in order.
+    slug : Any
+        Title, where the rules know one.
+    project_dir : str
+        Project folder.
+    project_name : str
+        Short name of the project.
+    cwd : Any
+        Working directory.
+    git_branch : Any
+        Branch.
+    first_message_at : Any
+        Time of the first message; the clock's in an empty conversation.
+    last_message_at : Any
+        Time of the last message; the clock's in an empty conversation.
+    """
 
     source: str
-    """Adapter name."""
     id: Any
-    """Id found inside; can differ from the candidate's."""
     messages: tuple[Message, ...] = ()
-    """Messages in order."""
     slug: Any = None
-    """Title, where the rules know one."""
     project_dir: str = ""
-    """Project folder."""
     project_name: str = ""
-    """Short name of the project."""
     cwd: Any = None
-    """Working directory."""
     git_branch: Any = None
-    """Branch."""
     first_message_at: Any = None
-    """Time of the first message; the clock's in an empty conversation."""
     last_message_at: Any = None
-    """Time of the last message; the clock's in an empty conversation."""
 
 
 class Fate(Struct, frozen=True, gc=False):
-    """What became of one raw record (a line, a row, a turn of a document). Every record has one."""
+    """What became of one raw record (a line, a row, a turn of a document). Every record has one.
+
+    Attributes
+    ----------
+    status : FateStatus
+        ``kept`` and ``merged`` name a message; ``metadata`` fed the conversation; ``dropped`` is lost.
+    kind : str
+        Kind of the record as the tool names it.
+    reason : str | None
+        Why it was dropped, or how it was merged.
+    message_index : int | None
+        Position of the message it became or went into.
+    line : int | None
+        1-based line of a text file.
+    offset : int | None
+        Byte offset of the record in its file.
+    size : int | None
+        Bytes of the record, line end included; of a database value, its length.
+    key : str | None
+        Place in a database or document: table and key, or a JSON pointer.
+    head : bytes
+        First bytes of a dropped record; `excerpt` shows them.
+    note : str | None
+        Anything else worth knowing, such as a line that Node 24 would split.
+    """
 
     status: FateStatus
-    """``kept`` and ``merged`` name a message; ``metadata`` fed the conversation; ``dropped`` is lost."""
     kind: str
-    """Kind of the record as the tool names it."""
     reason: str | None = None
-    """Why it was dropped, or how it was merged."""
     message_index: int | None = None
-    """Position of the message it became or went into."""
     line: int | None = None
-    """1-based line of a text file."""
     offset: int | None = None
-    """Byte offset of the record in its file."""
     size: int | None = None
-    """Bytes of the record, line end included; of a database value, its length."""
     key: str | None = None
-    """Place in a database or document: table and key, or a JSON pointer."""
     head: bytes = b""
-    """First bytes of a dropped record; `excerpt` shows them."""
     note: str | None = None
-    """Anything else worth knowing, such as a line that Node 24 would split."""
 
     @property
     def excerpt(self) -> str:

@@ -1,6 +1,7 @@
 """What the command prints: rich tables on a terminal, tab-separated lines when piped, or JSON.
 
-Every text from a history is escaped, so no terminal obeys it and no markup is read in it.
+Every text from a history is escaped, so no terminal obeys it and no markup is read in it. Columns
+are named as in the frames and are the same whatever the data.
 """
 
 from __future__ import annotations
@@ -11,13 +12,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from crystal_nb.corpus import Corpus, ParsedConversation
+from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.ecma import to_text, to_utf8_safe
-from crystal_nb.records import Candidate, printable
+from crystal_nb.records import printable
 
-__all__ = ["candidate_row", "corpus", "note", "progress", "rows"]
+__all__ = ["CANDIDATE_COLUMNS", "SOURCE_COLUMNS", "corpus", "note", "progress", "rows"]
 
+SOURCE_COLUMNS = ("source", "display_name", "status", "conversations", "folder", "parser_version", "error", "note")
+CANDIDATE_COLUMNS = ("source", "id", "project_dir", "file_size", "file_mtime", "file_path")
+_CONVERSATION_COLUMNS = (
+    "source",
+    "id",
+    "candidate_id",
+    "slug",
+    "project_name",
+    "message_count",
+    "records",
+    "dropped",
+    "content_hash",
+    "parser_version",
+)
+_TERMINAL_COLUMNS = ("source", "id", "project_name", "slug", "message_count", "dropped", "content_hash")
 _ROWS_SHOWN = 20
+_SHORT = {"id": 13, "content_hash": 12}
 
 
 def note(text: str) -> None:
@@ -25,49 +42,44 @@ def note(text: str) -> None:
     print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 
-def rows(title: str, table: Sequence[Mapping[str, Any]], *, json: bool = False) -> None:
-    """Print a list of alike rows."""
+def rows(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str], *, json: bool = False) -> None:
+    """Print a list of rows with the given columns."""
     if json:
-        _print_json(list(table))
+        _print_json([{name: row.get(name) for name in columns} for row in table])
     elif sys.stdout.isatty():
-        _rich_table(title, table)
+        _rich_table(title, table, columns)
     else:
-        _tab_separated(table)
+        _tab_separated(table, columns)
 
 
-def candidate_row(c: Candidate) -> dict[str, Any]:
-    """A candidate as a row."""
-    return {
-        "source": c.source,
-        "id": c.id,
-        "project": c.project_dir,
-        "bytes": c.file_size,
-        "modified": c.file_mtime,
-        "file": c.file_path,
-    }
-
-
-def corpus(found: Corpus, *, json: bool = False) -> None:
+def corpus(found: Corpus, *, json: bool = False, samples: bool = False) -> None:
     """Print what an import read: per conversation, per source, and what was lost."""
     table = [_conversation_row(p) for p in found.parsed]
     if json:
-        _print_json(_document(found, table))
+        _print_json(_document(found, table, samples))
     elif sys.stdout.isatty():
-        _rich_table("Conversations", [_short(row) for row in table])
-        _rich_table("What was read", found.summary())
-        _rich_table("What was lost", _loss_rows(found))
-        _rich_table("What failed", _failure_rows(found))
+        _corpus_tables(found, table)
     else:
-        _tab_separated(table)
+        _tab_separated(table, _CONVERSATION_COLUMNS)
         note(repr(found))
 
 
-def _document(found: Corpus, table: list[dict[str, Any]]) -> dict[str, Any]:
+def _corpus_tables(found: Corpus, table: list[dict[str, Any]]) -> None:
+    _rich_table("Conversations", table, _TERMINAL_COLUMNS)
+    summary = found.summary()
+    _rich_table("What was read", summary, list(summary[0]) if summary else ())
+    _rich_table("What was lost", _loss_rows(found), ("source", "kind", "reason", "dropped"))
+    _rich_table("What failed", [_failure_row(f) for f in found.failed], ("source", "id", "message"))
+    print(found.headline())
+
+
+def _document(found: Corpus, table: list[dict[str, Any]], samples: bool) -> dict[str, Any]:
     return {
+        "samples": samples,
         "conversations": table,
         "sources": found.summary(),
         "losses": _loss_rows(found),
-        "failures": _failure_rows(found),
+        "failures": [_failure_row(f) for f in found.failed],
     }
 
 
@@ -76,26 +88,31 @@ def _conversation_row(p: ParsedConversation) -> dict[str, Any]:
     return {
         "source": c.source,
         "id": c.id,
-        "project": c.project_name,
-        "title": c.slug,
-        "messages": len(c.messages),
+        "candidate_id": p.candidate.id,
+        "slug": c.slug,
+        "project_name": c.project_name,
+        "message_count": len(c.messages),
         "records": len(p.fates),
         "dropped": sum(f.status == "dropped" for f in p.fates),
         "content_hash": p.content_hash,
-        "parser": p.parser_version,
+        "parser_version": p.parser_version,
     }
-
-
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "content_hash": row["content_hash"][:12] + "…"}
 
 
 def _loss_rows(found: Corpus) -> list[dict[str, Any]]:
     return [{"source": s, "kind": k, "reason": r, "dropped": n} for s, k, r, n in found.loss_reasons()]
 
 
-def _failure_rows(found: Corpus) -> list[dict[str, Any]]:
-    return [{"source": f.candidate.source, "id": f.candidate.id, "failure": f.message} for f in found.failed]
+def _failure_row(failure: Failure) -> dict[str, Any]:
+    return {
+        "source": failure.candidate.source,
+        "id": failure.candidate.id,
+        "error": failure.error,
+        "message": failure.message,
+        "line": failure.line,
+        "offset": failure.offset,
+        "file_path": failure.candidate.file_path,
+    }
 
 
 def _print_json(value: Any) -> None:
@@ -103,18 +120,17 @@ def _print_json(value: Any) -> None:
     print(to_utf8_safe(text))
 
 
-def _tab_separated(table: Sequence[Mapping[str, Any]]) -> None:
-    if table:
-        print("\t".join(table[0]))
+def _tab_separated(table: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    print("\t".join(columns))
     for row in table:
-        print("\t".join(map(_cell, row.values())))
+        print("\t".join(_cell(row.get(name)) for name in columns))
 
 
 def _cell(value: Any) -> str:
     return "" if value is None else printable(to_text(value))
 
 
-def _rich_table(title: str, table: Sequence[Mapping[str, Any]]) -> None:
+def _rich_table(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -123,13 +139,23 @@ def _rich_table(title: str, table: Sequence[Mapping[str, Any]]) -> None:
     if not table:
         return
     grid = Table(title=title, title_justify="left", header_style="bold")
-    for name, value in table[0].items():
-        grid.add_column(name, justify="right" if isinstance(value, int) else "left", overflow="fold")
+    for name in columns:
+        grid.add_column(name, justify="right" if isinstance(table[0].get(name), int) else "left", overflow="fold")
     for row in table[:_ROWS_SHOWN]:
-        grid.add_row(*(Text(f"{v:,}" if isinstance(v, int) else _cell(v)) for v in row.values()))
+        grid.add_row(*(Text(_short(name, row.get(name))) for name in columns))
     console.print(grid)
     if len(table) > _ROWS_SHOWN:
         console.print(f"… and {len(table) - _ROWS_SHOWN:,} more; pipe the output or use --json to see all", style="dim")
+
+
+def _short(name: str, value: Any) -> str:
+    """A cell as a terminal has room for: ids keep their end, which tells them apart, hashes their start."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    text, room = _cell(value), _SHORT.get(name, 0)
+    if not room or len(text) <= room:
+        return text
+    return f"{text[:room]}…" if name == "content_hash" else f"…{text[-room:]}"
 
 
 @contextmanager

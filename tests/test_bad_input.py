@@ -105,7 +105,7 @@ def test_an_empty_file_is_not_listed_and_parses_to_nothing(tmp_path, source):
 
 
 def test_a_missing_tool_is_absent_and_not_an_error(tmp_path):
-    config = cnb.Config(home=tmp_path / "nobody")
+    config = cnb.Config(home=tmp_path)
     assert set(cnb.sources(config=config)["status"]) == {"absent"}
     assert cnb.scan(config=config).is_empty()
     assert len(cnb.parse(cnb.scan(config=config), config=config)) == 0

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import crystal_nb as cnb
-from crystal_nb import cli, samples
+from crystal_nb import cli, samples, show
 
 HOSTILE = "<b>\x1b[31m[red]x[/red]\u202e"
 
@@ -47,6 +47,24 @@ def test_no_histories_reads_the_samples_and_says_so(run):
     assert {row.split("\t")[0] for row in rows} == set(cnb.adapters.registered())
 
 
+@pytest.mark.parametrize("words", [["codex"], ["--home", "."]])
+def test_the_samples_never_stand_in_for_what_was_asked_for(run, words):
+    result = run("import", *words)
+    assert result.exit_code == 0
+    assert "No histories found of" in result.stderr
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_json_of_the_samples_says_so(run):
+    assert json.loads(run("import", "--json").stdout)["samples"] is True
+
+
+def test_columns_are_the_same_without_rows(run, tmp_path):
+    empty, full = run("sources"), run("sources", "--home", str(samples.home()))
+    assert empty.stdout.splitlines()[0] == full.stdout.splitlines()[0]
+    assert run("scan").stdout.split() == list(show.CANDIDATE_COLUMNS)
+
+
 def test_sources_and_scan_of_another_home(run):
     home = str(samples.home())
     rows = json.loads(run("sources", "--home", home, "--json").stdout)
@@ -61,7 +79,8 @@ def test_import_as_json_gives_what_the_frames_give(run):
     config = samples.config()
     frame = cnb.parse(cnb.scan(config=config), config=config).conversations
     assert [c["content_hash"] for c in document["conversations"]] == frame["content_hash"].to_list()
-    assert set(document) == {"conversations", "sources", "losses", "failures"}
+    assert set(document) == {"samples", "conversations", "sources", "losses", "failures"}
+    assert document["samples"] is False
 
 
 def test_import_writes_parquet(run, tmp_path):
@@ -115,7 +134,7 @@ def test_version(run):
 
 def test_on_a_terminal_there_are_tables(tmp_path):
     parent, child = pty.openpty()
-    command = [sys.executable, "-m", "crystal_nb.cli", "import"]
+    command = [sys.executable, "-m", "crystal_nb", "import"]
     environment = {**os.environ, "HOME": str(tmp_path), "COLUMNS": "140", "TERM": "xterm"}
     with subprocess.Popen(command, stdout=child, stderr=child, env=environment) as process:
         os.close(child)

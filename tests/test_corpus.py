@@ -22,14 +22,23 @@ def test_a_conversation_is_found_by_its_own_and_by_its_candidate_s_id():
     assert [c.id for c in corpus] == ["inner"]
 
 
-def test_where_ids_meet_the_last_one_wins():
+def test_where_ids_meet_the_last_one_wins_and_rows_reach_all():
     corpus = Corpus([parsed(slug="first"), parsed(slug="last")], [])
     assert corpus["codex", "7"].slug == "last"
+    assert [corpus[i].slug for i in corpus.conversations["conversation_index"]] == ["first", "last"]
 
 
-@pytest.mark.parametrize("key", [("codex", "8"), "7", ("codex", ["7"]), 0])
+def test_a_fork_does_not_hide_its_parent():
+    parent, fork = parsed(id="a", slug="parent"), parsed(id="a", candidate_id="b", slug="fork")
+    corpus = Corpus([parent, fork], [])
+    assert (corpus["codex", "a"].slug, corpus["codex", "b"].slug) == ("parent", "fork")
+
+
+@pytest.mark.parametrize("key", [("codex", "8"), ("codx", "7"), "7", ("codex", ["7"]), 1])
 def test_an_unknown_id_says_how_to_ask(key):
-    with pytest.raises(cnb.UnknownConversationError, match=r"corpus\[source, id\]") as caught:
+    with pytest.raises(
+        cnb.UnknownConversationError, match=r"corpus\[source, id\].* there are 1: 'codex', '7'"
+    ) as caught:
         Corpus([parsed()], [])[key]
     assert isinstance(caught.value, KeyError)
 
@@ -45,6 +54,12 @@ def test_repr_says_what_was_read_and_what_was_lost():
     assert text.startswith("Corpus: 2 conversations, 3 messages; 1 with fewer than 2 messages")
     assert "2 × codex b: no text" in text
     assert "failed  cursor: /f: broken" in text
+
+
+def test_repr_counts_the_losses_that_it_has_no_room_for():
+    fates = [cnb.Fate("dropped", f"kind {i}", "no text") for i in range(10)]
+    assert "2 × for 2 more reasons" in repr(Corpus([parsed(fates=fates)], []))
+    assert "kind 9" in Corpus([parsed(fates=fates)], [])._repr_html_()
 
 
 def test_everything_shown_is_escaped():

@@ -122,10 +122,62 @@ def test_wrong_input_is_a_clear_error():
         cnb.scan(profile="x")
     with pytest.raises(cnb.UnknownAdapterError):
         cnb.scan("x")
-    with pytest.raises(cnb.AdapterError):
+    with pytest.raises(cnb.AdapterError, match="not int"):
         cnb.scan(5)
+    with pytest.raises(cnb.AdapterError, match=r'write scan\("codex", "cursor"\)'):
+        cnb.scan(["codex", "cursor"])
+    with pytest.raises(cnb.AdapterError, match=r"write scan\(config"):
+        cnb.scan(cnb.Config())
+    with pytest.raises(cnb.AdapterError, match="list of adapters"):
+        cnb.parse([], adapters="codex")
+    with pytest.raises(TypeError, match=r"^parse\(\) missing"):
+        cnb.parse()
     with pytest.raises(cnb.UnknownAdapterError):
         cnb.parse([cnb.Candidate("x", "a", "/f/a", 1, "", "")])
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "path.jsonl"])
+def test_parse_says_what_it_takes(wrong):
+    with pytest.raises(cnb.ConfigError, match="a frame made by scan or Candidate records, not"):
+        cnb.parse(wrong)
+
+
+def test_a_forgotten_await_is_named():
+    work = cnb.scan_async()
+    with pytest.raises(cnb.ConfigError, match="an await is missing"):
+        cnb.parse(work)
+    work.close()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"codex": "/x"},
+        cnb.Config(home="/nowhere/at/all"),
+        cnb.Config(folders={"codx": "/tmp"}),
+        cnb.Config(enabled_sources=["codx"]),
+    ],
+)
+def test_a_wrong_configuration_is_refused_and_not_an_empty_result(config):
+    with pytest.raises(cnb.CrystalError, match=r"Config, not dict|no folder|codx"):
+        cnb.scan(config=config)
+
+
+def test_a_frame_of_conversations_can_be_parsed_again(tree_config):
+    corpus = cnb.parse(cnb.scan("codex", config=tree_config), config=tree_config)
+    again = cnb.parse(corpus.conversations, config=tree_config)
+    assert again.conversations["candidate_id"].to_list() == corpus.conversations["candidate_id"].to_list()
+    assert again.conversations["content_hash"].to_list() == corpus.conversations["content_hash"].to_list()
+
+
+def test_an_adapter_named_twice_is_scanned_once(tree_config):
+    assert cnb.scan("codex", "codex", config=tree_config).height == 4
+
+
+def test_a_folder_that_is_there_while_nothing_is_found_is_noted(tmp_path):
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    notes = cnb.sources(config=cnb.Config(home=tmp_path))["note"]
+    assert [note is not None for note in notes] == [True, False, False, False, False]
 
 
 def test_progress_is_told_after_each(tree_config):

@@ -27,6 +27,7 @@ ROWS = [
     ["show"],
     ["cli"],
     [""],
+    ["__main__"],
 ]
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
 

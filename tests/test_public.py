@@ -12,7 +12,8 @@ import pytest
 
 import crystal_nb as cnb
 
-MODULES = sorted(m.name for m in pkgutil.walk_packages(cnb.__path__, "crystal_nb.") if "_data" not in m.name)
+WALKED = (m.name for m in pkgutil.walk_packages(cnb.__path__, "crystal_nb."))
+MODULES = sorted(n for n in WALKED if "_data" not in n and not n.endswith("__main__"))
 
 
 @pytest.mark.parametrize("name", ["crystal_nb", *MODULES])
