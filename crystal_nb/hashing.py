@@ -8,8 +8,8 @@ seven fields per message: ``index``, ``type``, ``role``, ``content``, ``hasToolU
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -24,8 +24,8 @@ __all__ = [
     "HashDifference",
     "HashField",
     "ablate",
+    "canonical_into",
     "canonical_json",
-    "canonical_parts",
     "content_hash",
     "digest",
     "explain_difference",
@@ -58,10 +58,8 @@ class _HashedMessage(Struct, gc=False, rename="camel"):
     thinking: str | UnsetType | None
 
 
-Buffer: TypeAlias = bytes | memoryview
-_encode = msgspec.json.Encoder().encode
+_encode_into = msgspec.json.Encoder().encode_into
 _PLAIN = frozenset({str, type(None), UnsetType})
-_CHUNK = 1024
 
 
 def content_hash(conversation: Conversation) -> str:
@@ -70,15 +68,14 @@ def content_hash(conversation: Conversation) -> str:
     >>> content_hash(Conversation("codex", "7", (Message("user", "hi", role="user"),)))[:16]
     'c56bbe39c1045a79'
     """
-    return digest(canonical_parts(conversation))
+    buffer = bytearray()
+    canonical_into(conversation, buffer)
+    return digest(buffer)
 
 
-def digest(parts: Iterable[Buffer]) -> str:
-    """The hash of a canonical text in pieces."""
-    sha = hashlib.sha256()
-    for part in parts:
-        sha.update(part)
-    return sha.hexdigest()
+def digest(text: bytes | bytearray) -> str:
+    """The hash of a canonical text."""
+    return hashlib.sha256(text).hexdigest()
 
 
 def canonical_json(conversation: Conversation, *, without: Collection[HashField] | HashField = ()) -> bytes:
@@ -99,7 +96,9 @@ def canonical_json(conversation: Conversation, *, without: Collection[HashField]
     if unknown := set(without) - set(HASH_FIELDS):
         raise ConfigError(f"not fields of the hash: {sorted(unknown)}; allowed: {', '.join(HASH_FIELDS)}")
     if not without:
-        return b"".join(canonical_parts(conversation))
+        buffer = bytearray()
+        canonical_into(conversation, buffer)
+        return bytes(buffer)
     fields = [f for f in HASH_FIELDS if f not in without and f != "source"]
     rows = [ecma.json_text({f: row[f] for f in fields}) for row in hash_input(conversation)["messages"]]
     head = "{" if "source" in without else f'{{"source":{ecma.json_text(conversation.source)},'
@@ -131,36 +130,32 @@ def hash_input(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def canonical_parts(conversation: Conversation) -> Iterator[Buffer]:
-    """`canonical_json` in pieces, so that only some messages are held twice."""
+def canonical_into(conversation: Conversation, buffer: bytearray) -> None:
+    """Put `canonical_json` into a buffer in place of what it held; one used again costs no fresh memory."""
     _check(conversation)
-    yield b'{"source":' + ecma.json_text(conversation.source).encode() + b',"messages":['
-    messages = conversation.messages
-    for first in range(0, len(messages), _CHUNK):
-        if first:
-            yield b","
-        yield _messages_json(first, messages[first : first + _CHUNK])
-    yield b"]}"
+    buffer[:] = b'{"source":%b,"messages":' % ecma.json_text(conversation.source).encode()
+    start = len(buffer)
+    hashed = _hashed(conversation.messages)
+    try:
+        if not _PLAIN.issuperset([type(h.role) for h in hashed] + [type(h.thinking) for h in hashed]):
+            raise ValueError("a role or a thinking is neither text nor null")
+        _encode_into(hashed, buffer, -1)
+    except ValueError:  # a lone surrogate, too
+        buffer[start:] = f"[{','.join(map(_exact_json, hashed))}]".encode()
+    buffer += b"}"
+
+
+def _hashed(messages: Iterable[Message]) -> list[_HashedMessage]:
+    return [
+        _HashedMessage(index, m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking)
+        for index, m in enumerate(messages)
+    ]
 
 
 def _check(conversation: Conversation) -> None:
     if not isinstance(conversation, Conversation):
         got = type(conversation).__name__
         raise TypeError(f"a Conversation is needed, not {got}; a corpus gives one by corpus[source, id]")
-
-
-def _messages_json(first: int, messages: Sequence[Message]) -> Buffer:
-    """Texts of some messages, comma-separated, without the brackets round them."""
-    hashed = [
-        _HashedMessage(index, m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking)
-        for index, m in enumerate(messages, first)
-    ]
-    if _PLAIN.issuperset([type(h.role) for h in hashed]) and _PLAIN.issuperset([type(h.thinking) for h in hashed]):
-        try:
-            return memoryview(_encode(hashed))[1:-1]
-        except UnicodeEncodeError:
-            pass
-    return ",".join(map(_exact_json, hashed)).encode()
 
 
 def _exact_json(hashed: _HashedMessage) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crystal_nb import hashing
+from crystal_nb._hasher import Hasher
 from crystal_nb._loop import twins
 from crystal_nb.adapters import get_adapter, registered
 from crystal_nb.adapters.base import Parsed, SourceAdapter
@@ -249,7 +249,7 @@ async def _parse(
     done: list[tuple[Candidate, Parsed, Callable[[], str]]] = []
     failures: list[Failure] = []
     with ThreadPoolExecutor(1) as helper:
-        hasher = _Hasher(helper)
+        hasher = Hasher(helper)
         for number, candidate in enumerate(listed, 1):
             try:
                 result = await by_name[candidate.source].parse(candidate, config)
@@ -269,28 +269,7 @@ async def _parse(
     return Corpus(parsed, failures)
 
 
-class _Hasher:
-    """Content hashes, long ones in a helper thread: SHA-256 lets the interpreter go on meanwhile.
-
-    Only a few texts wait, so memory stays bounded by the longest conversations.
-    """
-
-    def __init__(self, helper: Executor) -> None:
-        self._helper = helper
-        self._waiting: deque[Future[str]] = deque()
-
-    def start(self, conversation: Conversation) -> Callable[[], str]:
-        parts = list(hashing.canonical_parts(conversation))
-        if sum(map(len, parts)) < _LONG_TEXT:
-            digest = hashing.digest(parts)
-            return lambda: digest
-        if len(self._waiting) == _WAITING_TEXTS:
-            self._waiting.popleft().result()
-        self._waiting.append(self._helper.submit(hashing.digest, parts))
-        return self._waiting[-1].result
-
-
-_LONG_TEXT, _WAITING_TEXTS, _PAUSE_AFTER = 1 << 16, 4, 8
+_PAUSE_AFTER = 8
 
 
 def _failure(candidate: Candidate, error: Exception) -> Failure:

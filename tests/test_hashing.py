@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import assume, given
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from strategies import conversations, json_values, maybe_missing, messages, texts, times
 
 import crystal_nb as cnb
-from crystal_nb import UNSET, Conversation, Message, ecma
+from crystal_nb import UNSET, Conversation, Message, _hasher, ecma
 from crystal_nb.hashing import ablate
 
 EXCLUDED_OF_CONVERSATION = {
@@ -164,6 +165,15 @@ def test_a_difference_is_explained_where_it_is(a, b):
         assert text_a[: found.byte] == text_b[: found.byte]
         assert text_a[found.byte : found.byte + 1] != text_b[found.byte : found.byte + 1]
         assert found.field is not None
+
+
+@given(st.lists(conversations, max_size=12), st.sampled_from([0, 1 << 16]))
+def test_hashes_taken_in_the_helper_thread_are_the_same(listed, long_text):
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as helper:
+        patch.setattr(_hasher, "_LONG_TEXT", long_text)
+        hasher = _hasher.Hasher(helper)
+        started = [hasher.start(c) for c in listed]
+        assert [digest() for digest in started] == list(map(cnb.content_hash, listed))
 
 
 def test_a_missing_value_differs_from_null():

@@ -15,6 +15,7 @@ ROWS = [
     ["ecma"],
     ["records", "_loop", "config"],
     ["frames", "hashing", "identity", "candidates"],
+    ["_hasher"],
     ["adapters.base"],
     ["adapters.typed", "adapters.vscode"],
     ["adapters.jsonl", "adapters.vscdb"],
