@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from crystal_nb import ecma
 from crystal_nb.errors import ConfigError
 from crystal_nb.records import Candidate
 
@@ -42,7 +43,7 @@ def as_candidates(candidates: Candidates) -> list[Candidate]:
         hint = " (an await is missing)" if isinstance(candidates, Awaitable) else ""
         raise ConfigError(f"{_WANTED}, not {type(candidates).__name__}{hint}")
     listed: list[Any] = list(candidates)
-    if wrong := next((c for c in listed if not isinstance(c, Candidate)), None):
+    for wrong in (c for c in listed if not isinstance(c, Candidate)):
         raise ConfigError(f"{_WANTED}, not {type(wrong).__name__}")
     return listed
 
@@ -50,8 +51,13 @@ def as_candidates(candidates: Candidates) -> list[Candidate]:
 _WANTED = "parse takes a frame made by scan or Candidate records"
 
 
+_EXACT: dict[tuple[str, Any, Any], Candidate] = {}
+"""Candidates whose id or path a frame can't hold (a number, bytes that are no UTF-8), by what it shows."""
+
+
 def _candidate(row: Mapping[str, Any]) -> Candidate:
-    return Candidate(
+    exact = _EXACT.get((row["source"], row.get("candidate_id", row["id"]), row["file_path"]))
+    return exact or Candidate(
         source=row["source"],
         id=row.get("candidate_id", row["id"]),  # a frame of conversations will do, too
         file_path=row["file_path"],
@@ -61,8 +67,15 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
     )
 
 
+def _shown(value: Any) -> str:
+    return ecma.to_utf8_safe(ecma.to_text(value))
+
+
 def candidate_row(c: Candidate) -> dict[str, Any]:
     """Row of a candidates frame."""
+    shown = (c.source, None if c.id is None else _shown(c.id), _shown(c.file_path))
+    if shown != (c.source, c.id, c.file_path):
+        _EXACT[shown] = c
     return {
         "source": c.source,
         "id": c.id,

@@ -71,15 +71,18 @@ class Config:
             raise ConfigError(f"home must be a path, not {type(self.home).__name__}")
         if not isinstance(self.folders, Mapping):
             raise ConfigError(f"folders must map adapter names to paths, not {type(self.folders).__name__}")
-        if isinstance(self.enabled_sources, str):
-            raise ConfigError(f"enabled_sources must be a list of names, not the text {self.enabled_sources!r}")
-        if self.cache_seconds < 0:
+        if isinstance(self.enabled_sources, str) or not isinstance(self.enabled_sources, Sequence):
+            raise ConfigError(f"enabled_sources must be a list of names, not {self.enabled_sources!r}")
+        if not isinstance(self.cache_seconds, (int, float)) or not self.cache_seconds >= 0:
             raise ConfigError(f"cache_seconds must be 0 (off) or more, not {self.cache_seconds!r}")
 
     @property
     def home_path(self) -> Path:
         """The home folder in use."""
-        return Path.home() if self.home is None else Path(self.home).expanduser()
+        try:
+            return Path.home() if self.home is None else Path(self.home).expanduser()
+        except RuntimeError as error:
+            raise ConfigError(f"home: {error} Name one by Config(home=…) or --home.") from None
 
     def env(self, name: str) -> str:
         """Value of an environment variable, ``""`` when unset or set aside."""
@@ -146,7 +149,7 @@ class Config:
             If the file can't be read, is no JSON object, or a key has the wrong type.
         """
         values = {**_read_settings(Path(path)), **overrides}
-        enabled = list(values.get("enabled_sources", ()))
+        enabled = list(cls(**values).enabled_sources)
         values["enabled_sources"] = enabled + [name for name in BUILT_IN_SOURCES if name not in enabled]
         return cls(**values)
 

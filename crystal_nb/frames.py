@@ -192,19 +192,24 @@ def _series(name: str, dtype: Any, values: Sequence[Any] | pl.Series, changed: s
     return pl.Series(name, values, dtype=dtype)
 
 
+_PLAIN = frozenset({str, type(None)})
+
+
 def text_series(name: str, values: Sequence[Any], changed: set[int] | None = None) -> pl.Series:
     """Texts, whatever the values are; rows that UTF-8 can't hold get U+FFFD and are noted in ``changed``."""
+    if not _PLAIN.issuperset(map(type, values)):
+        values = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
     try:
-        return pl.Series(name, values, dtype=pl.String, strict=True)
-    except (TypeError, ValueError):  # other types than text, or a lone surrogate
-        texts = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
-    if changed is not None:
-        changed.update(i for i, t in enumerate(texts) if t is not None and not ecma.well_formed(t))
-    return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in texts], dtype=pl.String)
+        return pl.Series(name, values, dtype=pl.String)
+    except UnicodeEncodeError:
+        if changed is not None:
+            changed.update(i for i, t in enumerate(values) if t is not None and not ecma.well_formed(t))
+        return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in values], dtype=pl.String)
 
 
 _PLAIN_TIME = (
-    "^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}Z$"
+    "^(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}Z$"
 )
 """Times that polars and JavaScript read alike; nearly all are, and a column of them is parsed at once."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +20,7 @@ from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates, candidate_row
 from crystal_nb.config import PROFILES, Config, Profile, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
-from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError
+from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError, ScanError
 from crystal_nb.records import Candidate, Conversation, SourceInfo
 
 if TYPE_CHECKING:
@@ -179,8 +180,21 @@ async def _find_candidates(
     found: list[Candidate] = []
     for adapter in _chosen(adapters, config):
         if await adapter.detect(config) is not None:
-            found += await adapter.scan(config)
+            found += await _scan_one(adapter, config)
     return found
+
+
+async def _scan_one(adapter: SourceAdapter, config: Config) -> list[Candidate]:
+    try:
+        found = await adapter.scan(config)
+        if all(isinstance(c, Candidate) for c in found):
+            return list(found)
+        reason = "scan gave something else than candidates"
+    except CrystalError:
+        raise
+    except Exception as error:  # an adapter from elsewhere may raise anything
+        reason = f"{type(error).__name__}: {error}"
+    raise ScanError(reason, source=adapter.name, path=_folder(adapter, config))
 
 
 def _chosen(wanted: Sequence[str | SourceAdapter], config: Config) -> list[SourceAdapter]:
@@ -248,18 +262,22 @@ async def _parse(
     by_name = _adapters_for({c.source for c in listed}, adapters)
     done: list[tuple[Candidate, Parsed, Callable[[], str]]] = []
     failures: list[Failure] = []
+    paused = time.monotonic()
     with ThreadPoolExecutor(1) as helper:
         hasher = Hasher(helper)
         for number, candidate in enumerate(listed, 1):
             try:
                 result = await by_name[candidate.source].parse(candidate, config)
+                if not (isinstance(result, Parsed) and isinstance(result.fates, tuple)):
+                    raise AdapterError("parse gave no Parsed with a tuple of fates")
                 done.append((candidate, result, hasher.start(result.conversation)))
             except Exception as error:  # the pinned per-candidate guard: whatever one parse raises, the others go on
                 failures.append(_failure(candidate, error))
             if on_progress is not None:
                 on_progress(number, len(listed), candidate)
-            if number % _PAUSE_AFTER == 0:
+            if time.monotonic() - paused > _PAUSE_SECONDS:
                 await asyncio.sleep(0)  # where a cancellation can come in
+                paused = time.monotonic()
     parsed = [
         ParsedConversation(
             candidate, result.conversation, result.fates, digest(), by_name[candidate.source].parser_version
@@ -269,7 +287,7 @@ async def _parse(
     return Corpus(parsed, failures)
 
 
-_PAUSE_AFTER = 8
+_PAUSE_SECONDS = 0.05
 
 
 def _failure(candidate: Candidate, error: Exception) -> Failure:

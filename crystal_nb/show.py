@@ -7,10 +7,11 @@ are named as in the frames and are the same whatever the data.
 from __future__ import annotations
 
 import json as json_module
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.ecma import to_text, to_utf8_safe
@@ -37,15 +38,23 @@ _ROWS_SHOWN = 20
 _SHORT = {"id": 13, "content_hash": 12}
 
 
-def note(text: str) -> None:
-    """Say something beside the output."""
-    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+def note(*lines: str) -> None:
+    """Say something beside the output; a line break inside a line is escaped."""
+    _print(*map(printable, lines), file=sys.stderr)
+
+
+def _print(*lines: str, file: TextIO | None = None) -> None:
+    """Print lines; what the stream's encoding lacks is escaped."""
+    stream = file or sys.stdout
+    encoding = stream.encoding or "utf-8"
+    for line in lines:
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
 def rows(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str], *, json: bool = False) -> None:
     """Print a list of rows with the given columns."""
     if json:
-        _print_json([{name: row.get(name) for name in columns} for row in table])
+        _print_json([{name: _plain(row.get(name)) for name in columns} for row in table])
     elif sys.stdout.isatty():
         _rich_table(title, table, columns)
     else:
@@ -61,7 +70,7 @@ def corpus(found: Corpus, *, json: bool = False, samples: bool = False) -> None:
         _corpus_tables(found, table)
     else:
         _tab_separated(table, _CONVERSATION_COLUMNS)
-        note(repr(found))
+        note(*repr(found).split("\n"))
 
 
 def _corpus_tables(found: Corpus, table: list[dict[str, Any]]) -> None:
@@ -70,7 +79,7 @@ def _corpus_tables(found: Corpus, table: list[dict[str, Any]]) -> None:
     _rich_table("What was read", summary, list(summary[0]) if summary else ())
     _rich_table("What was lost", _loss_rows(found), ("source", "kind", "reason", "dropped"))
     _rich_table("What failed", [_failure_row(f) for f in found.failed], ("source", "id", "message"))
-    print(found.headline())
+    _print(found.headline())
 
 
 def _document(found: Corpus, table: list[dict[str, Any]], samples: bool) -> dict[str, Any]:
@@ -87,9 +96,9 @@ def _conversation_row(p: ParsedConversation) -> dict[str, Any]:
     c = p.conversation
     return {
         "source": c.source,
-        "id": c.id,
-        "candidate_id": p.candidate.id,
-        "slug": c.slug,
+        "id": _text(c.id),
+        "candidate_id": _text(p.candidate.id),
+        "slug": _text(c.slug),
         "project_name": c.project_name,
         "message_count": len(c.messages),
         "records": len(p.fates),
@@ -99,6 +108,10 @@ def _conversation_row(p: ParsedConversation) -> dict[str, Any]:
     }
 
 
+def _text(value: Any) -> str | None:
+    return None if value is None else to_utf8_safe(to_text(value))
+
+
 def _loss_rows(found: Corpus) -> list[dict[str, Any]]:
     return [{"source": s, "kind": k, "reason": r, "dropped": n} for s, k, r, n in found.loss_reasons()]
 
@@ -106,7 +119,7 @@ def _loss_rows(found: Corpus) -> list[dict[str, Any]]:
 def _failure_row(failure: Failure) -> dict[str, Any]:
     return {
         "source": failure.candidate.source,
-        "id": failure.candidate.id,
+        "id": _text(failure.candidate.id),
         "error": failure.error,
         "message": failure.message,
         "line": failure.line,
@@ -115,15 +128,27 @@ def _failure_row(failure: Failure) -> dict[str, Any]:
     }
 
 
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int) else _text(value)
+
+
 def _print_json(value: Any) -> None:
-    text = json_module.dumps(value, ensure_ascii=False, indent=2, default=to_text)
-    print(to_utf8_safe(text))
+    text = json_module.dumps(value, ensure_ascii=False, indent=2)
+    _print(*(_UNPRINTABLE.sub(_escaped, line) for line in text.split("\n")))
+
+
+_UNPRINTABLE = re.compile("[^ -~]")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character as it is if it can be seen, else as JSON's escape of it."""
+    return match[0] if match[0].isprintable() else json_module.dumps(match[0])[1:-1]
 
 
 def _tab_separated(table: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    print("\t".join(columns))
+    _print("\t".join(columns))
     for row in table:
-        print("\t".join(_cell(row.get(name)) for name in columns))
+        _print("\t".join(_cell(row.get(name)) for name in columns))
 
 
 def _cell(value: Any) -> str:

@@ -7,7 +7,10 @@ import json
 import os
 import random
 import shutil
+import sqlite3
+import subprocess
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -157,6 +160,89 @@ def test_an_unreadable_file_is_a_row_that_names_it(nobody, source):
         os.seteuid(was)
     (row,) = corpus.failures.rows(named=True)
     assert "s.jsonl: Permission denied" in row["message"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("source", [*PLACES, "cursor", "trae"])
+@pytest.mark.timeout(20)
+def test_a_pipe_in_place_of_a_file_is_a_row_and_no_endless_wait(tmp_path, source):
+    os.mkfifo(tmp_path / "pipe")
+    candidate = cnb.Candidate(source, "s", str(tmp_path / "pipe"), 200, TIME, "")
+    corpus = cnb.parse([candidate], config=cnb.Config(home=tmp_path))
+    assert "not a regular file" in corpus.failures["message"][0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.timeout(20)
+def test_pipes_beside_the_histories_hold_nothing_up(tmp_path):
+    window = tmp_path / ".config" / "Code" / "User" / "workspaceStorage" / "w"
+    (window / "chatSessions").mkdir(parents=True)
+    (window / "chatSessions" / "s.json").write_bytes(good_line("copilot").ljust(120))
+    os.mkfifo(window / "workspace.json")
+    rollout = tmp_path / PLACES["codex"]
+    rollout.parent.mkdir(parents=True)
+    rollout.write_bytes(good_line("codex").ljust(120))
+    os.mkfifo(tmp_path / ".codex" / "session_index.jsonl")
+    config = cnb.Config(home=tmp_path, platform="linux", cache_seconds=0)
+    corpus = cnb.parse(cnb.scan(config=config), config=config)
+    assert corpus.messages["content"].to_list() == ["hello", "hello"]
+
+
+DEEP = "[" * 700 + "]" * 700
+
+
+@pytest.mark.parametrize("field", ["uuid", "parentUuid", "cwd", "slug", "gitBranch", "timestamp", "type", "version"])
+@pytest.mark.timeout(20)
+def test_a_deep_value_in_any_field_reaches_the_frames(tmp_path, field):
+    line = good_line("claude-code").decode()
+    record = {**json.loads(line), field: "DEEP"}
+    file = tmp_path / PLACES["claude-code"]
+    file.parent.mkdir(parents=True)
+    file.write_text(line + "\n" + json.dumps(record).replace('"DEEP"', DEEP) + "\n")
+    corpus = cnb.parse([cnb.Candidate("claude-code", "s", str(file), 200, TIME, "")], config=cnb.Config(home=tmp_path))
+    assert corpus.failures.is_empty()
+    assert corpus.fates.height == 2
+    assert corpus.messages.height == (1 if field == "type" else 2)
+    assert corpus.conversations.height == 1
+
+
+def test_a_deep_time_in_a_list_is_a_scan_error_as_any_other_bad_time(tmp_path):
+    user = tmp_path / ".config" / "Trae" / "User" / "workspaceStorage" / "w"
+    user.mkdir(parents=True)
+    (user / "workspace.json").write_text("{}")
+    value = '{"list":[{"sessionId":"s","updatedAt":' + DEEP.replace("[]", '["x"]') + ',"messages":[{}]}]}'
+    with closing(sqlite3.connect(user / "state.vscdb")) as connection, connection:
+        connection.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
+        connection.execute("INSERT INTO ItemTable VALUES ('memento/icube-ai-agent-storage', ?)", (value,))
+    with pytest.raises(cnb.ScanError, match="no valid date"):
+        cnb.scan("trae", config=cnb.Config(home=tmp_path, platform="linux"))
+
+
+def test_very_deep_folders_are_walked(tmp_path):
+    sessions = tmp_path / ".codex" / "sessions"
+    sessions.mkdir(parents=True)
+    here = os.open(sessions, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    try:
+        assert cnb.scan("codex", config=cnb.Config(home=tmp_path, cache_seconds=0)).is_empty()
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / ".codex"], check=True)  # shutil.rmtree is recursive
+
+
+def test_ids_and_paths_that_a_frame_can_t_hold_still_lead_to_their_file(tmp_path):
+    home = tmp_path / os.fsdecode(b"h\xff\nx")
+    file = home / PLACES["claude-code"]
+    file.parent.mkdir(parents=True)
+    file.write_bytes(good_line("claude-code") + b"\n")
+    config = cnb.Config(home=home)
+    cands = cnb.scan("claude-code", config=config)
+    assert "\ufffd" in cands["file_path"][0]
+    assert cnb.parse(cands, config=config).messages["content"].to_list() == ["hello"]
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:

@@ -128,6 +128,33 @@ def test_a_failing_scan_says_why_with_exit_code_2(run, hostile_home):
     assert (result.exit_code, "dead.json: No such file" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_any_output_encoding_will_do(hostile_home, encoding, options):
+    command = [sys.executable, "-m", "crystal_nb", "import", "--home", str(hostile_home), *options]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+    assert b"[red]x[/red]" in done.stdout
+
+
+def test_a_line_break_in_an_argument_forges_no_line(run):
+    assert run("scan", "--home", "/x\nError: fake").stderr.count("\n") == 1
+
+
+def test_json_is_json_and_shows_no_controls(run, tmp_path):
+    chats = tmp_path / "h" / ".config" / "Code" / "User" / "globalStorage" / "emptyWindowChatSessions"
+    chats.mkdir(parents=True)
+    title, requests = '"\\u009b31m\\u202eX\\u007f"', '[{"timestamp":1,"message":{"text":"x"}}]'
+    text = f'{{"sessionId":1e999,"customTitle":{title},"requests":{requests}}}'
+    (chats / "s.json").write_text(text.ljust(120))
+    result = run("import", "copilot", "--home", str(tmp_path / "h"), "--json")
+    (row,) = json.loads(result.stdout, parse_constant=pytest.fail)["conversations"]
+    assert (row["id"], row["slug"]) == ("Infinity", "\x9b31m\u202eX\x7f")
+    assert all(line.isprintable() for line in result.stdout.splitlines())
+
+
 def test_version(run):
     assert run("--version").stdout.strip() == cnb.__version__
 

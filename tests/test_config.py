@@ -68,6 +68,34 @@ def test_settings_of_the_wrong_kind_are_refused():
         Config(cache_seconds=-1)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"folders": None},
+        {"folders": "/tmp"},
+        {"enabled_sources": 5},
+        {"cache_seconds": "5"},
+        {"cache_seconds": float("nan")},
+        {"home": 5},
+    ],
+)
+def test_settings_of_another_type_are_refused_at_once(wrong):
+    with pytest.raises(cnb.ConfigError, match=next(iter(wrong))):
+        Config(**wrong)
+
+
+def test_a_machine_without_a_home_is_a_clear_error(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    found = cnb.sources()
+    assert set(found["status"]) == {"failed"}
+    assert found["error"].str.contains("Name one by").all()
+    with pytest.raises(cnb.ConfigError, match="Name one by"):
+        cnb.scan()
+
+
 @given(st.lists(st.sampled_from([*BUILT_IN_SOURCES, "mine"]), unique=True))
 def test_loading_brings_back_every_missing_built_in(tmp_path, enabled):
     file = tmp_path / "config.json"

@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import json_values, texts
 
+import crystal_nb as cnb
 from crystal_nb.adapters import cursor, cursor_index, vscdb
 from crystal_nb.adapters.base import Draft, Parsed
 from crystal_nb.adapters.cursor import ADAPTER
@@ -291,7 +292,7 @@ def test_rows_come_in_row_order_and_then_by_time(tmp_path: Path) -> None:
         (TEXT_BUBBLE[:-1] + "\0}", "bubble", "not JSON"),
         (TEXT_BUBBLE.encode(), "bubble", "BLOB value"),
         ("[]", "bubble", "not an object"),
-        ("[" * 100_000, "bubble", "nested too deep for Python, not for Node"),
+        ("[" * 100_000, "bubble", "not JSON"),
         ('{"type": 2, "text": " \ufeff"}', "assistant", "assistant bubble without text"),
         ('{"type": 2, "toolFormerData": {"name": "x"}}', "assistant", "assistant bubble without text: tool call"),
         ('{"type": 2, "thinking": {"text": "x"}}', "assistant", "assistant bubble without text: thinking"),
@@ -541,3 +542,32 @@ def test_any_heads_give_candidates_or_a_scan_error(tmp_path: Path, heads: Any) -
     for candidate in found:
         with suppress(ParseError):
             ADAPTER._parse(candidate, config(home))
+
+
+def test_a_file_replaced_while_it_is_read_leaves_no_stale_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of the old file may not be looked up in the new one, not even the next time."""
+
+    def build(path: Path, keys: list[str]) -> None:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
+            rows = [(f"bubbleId:{key}", json.dumps({"type": 1, "text": f"{path.stem} {key}"})) for key in keys]
+            connection.executemany("INSERT INTO cursorDiskKV VALUES (?, ?)", rows)
+
+    old, new = tmp_path / "old.vscdb", tmp_path / "new.vscdb"
+    build(old, ["a:0", "a:1", "b:0", "b:1"])
+    build(new, ["b:0", "b:1", "b:2", "a:0", "a:1", "a:2"])
+    make, done = cursor_index._index_bubbles, []
+
+    def racing(connection: sqlite3.Connection) -> cursor_index.BubbleIndex:
+        if not done:
+            done.append(os.replace(new, old))
+        return make(connection)
+
+    monkeypatch.setattr(cursor_index, "_index_bubbles", racing)
+    candidates = [cnb.Candidate("cursor", id, str(old), 1, "", "") for id in "ab"]
+    for _ in range(2):
+        corpus = cnb.parse(candidates, config=cnb.Config(home=tmp_path))
+        wanted = [f"new {id}:{i}" for id in "ab" for i in range(3)]
+        assert [m.content for c in corpus for m in c.messages] == wanted

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from strategies import json_values, scalars, texts
 
 from crystal_nb import UNSET, ecma
+from crystal_nb.ecma import json as json_module
 
 
 @given(texts)
@@ -46,6 +47,39 @@ def test_json_is_read_as_node_reads_it(node, text):
             ecma.parse_json(text)
     else:
         assert ecma.json_text(ecma.parse_json(text)) == answer["ok"]
+
+
+deep_json = st.builds(
+    lambda parts, leaf, damage: (
+        "".join(parts) + leaf + "".join("]" if p == "[" else "}" for p in reversed(parts)) + damage
+    ),
+    st.lists(st.sampled_from(["[", '{"a":']), max_size=30),
+    st.sampled_from(["1", '"x"', "[]", "{}", "", ",", '{"a":1,"a":[2,{"b":3}]}', "[1,]", '{"a"}', "nul"]),
+    st.sampled_from(["", "", "]", " ", ",", "1"]),
+)
+
+
+@given(deep_json | near_json)
+def test_the_reader_without_recursion_agrees_with_the_quick_one(text):
+    def outcome(read):
+        try:
+            return read()
+        except ValueError:
+            return "invalid"
+
+    def without_recursion():
+        value, end = json_module._decode_deep(text)
+        if text[end:].strip(" \t\n\r"):
+            raise ValueError
+        return value
+
+    assert repr(outcome(without_recursion)) == repr(outcome(lambda: ecma.parse_json(text)))
+
+
+def test_depth_is_no_limit():
+    value = ecma.parse_json('{"a":' + "[" * 100_000 + "7" + "]" * 100_000 + ',"b":1}')
+    assert value["b"] == 1
+    assert ecma.to_text(value["a"]) == "7"
 
 
 @given(texts)
@@ -97,6 +131,7 @@ iso_like = st.builds(
 DATES = [
     *("2026-01-01 10:00:00", "2026-01-01 10:00:00.5", "2026/1/2 3:04", "2026-02-30", "2026-01", "2026"),
     *("Thu, 01 Jan 2026 00:00:00 GMT", "1 January 2026 10:11:12", "Jan 1, 2026", "7", "13", "2025", "1234567"),
+    *("2026-01-01T24:00:00.0001Z", "2026-01-01T24:00:00.000Z", "2026-01-01+10:00", "2026-01-01Z"),
     *("", "x", " 2026-01-01", "20250101T000000Z", "+002026-01-01T00:00:00Z"),
 ]
 

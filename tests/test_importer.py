@@ -98,6 +98,22 @@ def test_one_failing_parse_is_a_row_and_the_others_go_on(only):
     assert corpus.conversations["id"].to_list() == ["b"]
 
 
+@pytest.mark.parametrize("scans", [None, ["x"], ZeroDivisionError("oops")])
+def test_whatever_a_foreign_scan_does_is_a_scan_error(only, scans):
+    only(Fake(scans=scans))
+    with pytest.raises(cnb.ScanError, match=r"^fake: "):
+        cnb.scan("fake")
+
+
+def test_a_foreign_parse_that_gives_something_else_is_a_row(only):
+    class Odd(Fake):
+        async def parse(self, candidate, config):
+            return cnb.Parsed(cnb.Conversation("fake", "x"), None) if candidate.id == "a" else 5
+
+    only(Odd())
+    assert cnb.parse(cnb.scan("fake")).failures["error"].to_list() == ["AdapterError", "AdapterError"]
+
+
 def test_unregistered_adapters_are_scanned_and_found_again():
     mine = Fake(name="mine-only")
     rows = [cnb.Candidate("mine-only", "a", "/f/a", 1, "", "")]
@@ -136,7 +152,7 @@ def test_wrong_input_is_a_clear_error():
         cnb.parse([cnb.Candidate("x", "a", "/f/a", 1, "", "")])
 
 
-@pytest.mark.parametrize("wrong", [None, 5, "path.jsonl"])
+@pytest.mark.parametrize("wrong", [None, 5, "path.jsonl", [None], [""]])
 def test_parse_says_what_it_takes(wrong):
     with pytest.raises(cnb.ConfigError, match="a frame made by scan or Candidate records, not"):
         cnb.parse(wrong)

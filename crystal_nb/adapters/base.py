@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -116,13 +119,15 @@ class Adapter:
         root = self.root(config)
         try:
             return self.candidates(root, config)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ScanError(_reason(error), source=self.name, path=getattr(error, "filename", None) or root) from error
 
     def _parse(self, candidate: Candidate, config: Config) -> Parsed:
+        if not isinstance(candidate.file_path, str):
+            raise ParseError("the candidate names no file", source=self.name, path=candidate.file_path)
         try:
             return self.read(candidate, self.rules, config)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a ValueError: NUL in a path
             raise ParseError(_reason(error), source=self.name, path=candidate.file_path) from error
         except RecursionError as error:
             reason = "a value is nested deeper than Python can follow"
@@ -157,6 +162,29 @@ class TimedCache(Generic[T]):
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
+
+
+def open_file(path: str | os.PathLike[str]) -> io.FileIO:
+    """Open a regular file for reading, unbuffered; a pipe in its place would wait for a writer.
+
+    Raises
+    ------
+    OSError
+        If it is missing, unreadable, or no regular file.
+    """
+    file = io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)))
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode):
+        return file
+    file.close()
+    code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+    raise OSError(code, os.strerror(code) if code == errno.EISDIR else "not a regular file", str(path))
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a regular file; raises as `open_file`."""
+    with open_file(path) as file:
+        return file.readall()
 
 
 def list_names(folder: Path | str) -> list[str]:

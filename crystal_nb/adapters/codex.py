@@ -28,6 +28,7 @@ from crystal_nb.adapters.base import (
     has_fence,
     last_path_part,
     list_names,
+    read_file,
 )
 from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
@@ -102,15 +103,17 @@ def _candidates(root: Path, config: Config) -> list[Candidate]:
 
 
 def _rollouts(root: Path, config: Config) -> list[str]:
-    return _FILES.get(str(root), config.cache_seconds, lambda: list(_walk(str(root))))
+    return _FILES.get(str(root), config.cache_seconds, lambda: list(_walk(os.path.abspath(root))))
 
 
-def _walk(folder: str) -> Iterator[str]:
+def _walk(root: str) -> Iterator[str]:
     """Rule 2: depth first, names in byte order, folders behind links not entered."""
-    for name in list_names(folder):
+    waiting = [(os.path.dirname(root), os.path.basename(root))]
+    while waiting:
+        folder, name = waiting.pop()
         path = os.path.join(folder, name)
-        if os.path.isdir(path) and not os.path.islink(path):
-            yield from _walk(path)
+        if path == root or (os.path.isdir(path) and not os.path.islink(path)):
+            waiting += ((path, inner) for inner in reversed(list_names(path)))
         elif name.startswith("rollout-") and name.endswith(".jsonl"):
             yield path
 
@@ -323,10 +326,10 @@ def thread_name(index: Path, id: Any) -> Any:
 @functools.lru_cache(maxsize=4)
 def _thread_names(index: Path, mtime_ns: int, size: int) -> dict[Any, Any]:
     names = {}
-    for line in index.read_bytes().split(b"\n"):
+    for line in read_file(index).split(b"\n"):
         try:
             entry = _INDEX_DECODER.decode(line)
-        except (ValueError, RecursionError):
+        except ValueError:
             continue
         if isinstance(entry, IndexEntry) and isinstance(entry.id, str) and entry.id and ecma.truthy(entry.thread_name):
             names[entry.id] = entry.thread_name

@@ -26,6 +26,7 @@ from crystal_nb.adapters.base import (
     has_fence,
     last_path_part,
     list_names,
+    read_file,
 )
 from crystal_nb.adapters.jsonl import HEAD_BYTES, node_line_bounds
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, fill
@@ -115,15 +116,15 @@ def _session_files(folder: Path, project_dir: str) -> Iterator[Candidate]:
 
 def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     """Rule C9 to C21."""
-    data = Path(candidate.file_path).read_bytes()
+    data = read_file(candidate.file_path)
     lines = [(0, len(data))] if candidate.file_path.endswith(".json") else _lines(data)
     draft = Draft(config)
     start, stop = lines[0]
     try:
         conversation = _read_document(data[start:stop], candidate, draft)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         draft = Draft(config)
-        draft.fates.append(_whole(data[start:stop], str(error) or "nested too deep"))
+        draft.fates.append(_whole(data[start:stop], str(error)))
         conversation = _conversation(candidate, draft)
     later = (_unread(data, n, start, stop) for n, (start, stop) in enumerate(lines[1:], 2))
     return Parsed(conversation, (*draft.fates, *later))

@@ -161,7 +161,7 @@ def _orphans(root: Path, known: set[tuple[Any, ...]], config: Config) -> list[st
 def _find_orphans(path: Path, known: set[tuple[Any, ...]]) -> list[str] | None:
     """Rules 9 and 10; None where there is no database or no bubble."""
 
-    def query(connection: sqlite3.Connection) -> list[str] | None:
+    def query(connection: vscdb.Connection) -> list[str] | None:
         index = bubble_index(connection, path)
         unknown = [name for name in index.names if _identity(name) not in known]
         return [name for name in unknown if _shows_text(connection, index, name)] if index.names else None
@@ -188,7 +188,7 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return finish(candidate, draft, draft.by_time())
 
 
-def _read_bubbles(connection: sqlite3.Connection, candidate: Candidate, config: Config) -> Draft:
+def _read_bubbles(connection: vscdb.Connection, candidate: Candidate, config: Config) -> Draft:
     """Rules 16 to 26."""
     path, draft = candidate.file_path, Draft(config)
     name = "undefined" if candidate.id is None else ecma.to_text(candidate.id)
@@ -217,8 +217,6 @@ def _decode(type: str, value: Any) -> RawBubble | NotAnObject | str:
         return NotAnObject(value)
     try:
         return _BUBBLE_DECODER.decode(vscdb.utf8(value))
-    except RecursionError:
-        return "nested too deep for Python, not for Node"
     except ValueError:
         return "not JSON"
 

@@ -52,11 +52,17 @@ _last_index: tuple[Any, BubbleIndex] | None = None
 _index_lock = threading.Lock()
 
 
-def bubble_index(connection: sqlite3.Connection, path: Path | str) -> BubbleIndex:
-    """Index of a database; the last one is kept until the file changes, so that parsing all is linear."""
+def bubble_index(connection: vscdb.Connection, path: Path | str) -> BubbleIndex:
+    """Index of a database; the last one is kept until the file changes, so that parsing all is linear.
+
+    It is kept under the fingerprint from before the connection was opened: if the file is replaced
+    meanwhile, the read is repeated with another one.
+    """
+    if connection.mark is None:
+        return _index_bubbles(connection)
     global _last_index
     with _index_lock:
-        mark = (str(path), vscdb.fingerprint(path))
+        mark = (str(path), connection.mark)
         if _last_index is None or _last_index[0] != mark:
             _last_index = (mark, _index_bubbles(connection))
         return _last_index[1]

@@ -9,8 +9,9 @@ Node's readline.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
-from itertools import accumulate, count
+from itertools import count
 from os import PathLike
 from typing import Any, Generic, TypeVar
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from crystal_nb import ecma
-from crystal_nb.adapters.base import Draft, Outcome
+from crystal_nb.adapters.base import Draft, Outcome, open_file
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Fate
@@ -157,7 +158,7 @@ def _line_aligned(path: str | PathLike[str], size: int) -> Iterator[tuple[bytear
     """
     buffer = _SPARE_BUFFERS.pop() if _SPARE_BUFFERS else bytearray(size)
     filled = 0
-    with open(path, "rb", buffering=0) as file:
+    with open_file(path) as file:
         while count := _read_into(file, buffer, filled, size):
             cut = buffer.rfind(b"\n", filled, filled + count) + 1
             filled += count
@@ -172,9 +173,9 @@ def _line_aligned(path: str | PathLike[str], size: int) -> Iterator[tuple[bytear
 
 
 def _read_into(file: io.FileIO, buffer: bytearray, filled: int, size: int) -> int:
-    """Read on behind what the buffer holds; it doubles when it is full, for a line that is longer."""
+    """Read on behind what the buffer holds; it grows when it is full, for a line that is longer."""
     if filled == len(buffer):
-        buffer.extend(bytes(max(size, len(buffer))))
+        buffer.extend(bytes(max(size, len(buffer) // 4)))
     with memoryview(buffer) as view:
         return file.readinto(view[filled:]) or 0
 
@@ -215,29 +216,34 @@ def _all_objects(data: bytearray, starts: list[int], stops: list[int]) -> bool:
 
 
 def _decode_lines(data: bytearray, end: int, decoder: TypedDecoder[S]) -> Block[S]:
-    lines = bytes(data[:end])
-    starts, stops = node_line_bounds(lines)
     records: list[S | NotAnObject | Broken] = []
-    for start, stop in zip(starts, stops, strict=True):
-        record = _decode_line(lines[start:stop], decoder)
-        records.append(record)
+    with memoryview(data) as view:
+        starts, stops = node_line_bounds(view[:end])
+        for start, stop in zip(starts, stops, strict=True):
+            record = _decode_line(view[start:stop], decoder)
+            records.append(record)
     return Block(data, end, 0, 0, records, starts, stops)
 
 
-def node_line_bounds(data: bytes) -> tuple[list[int], list[int]]:
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+def node_line_bounds(data: bytes | memoryview) -> tuple[list[int], list[int]]:
     r"""Where each of Node's lines begins and ends, line end included: at ``\n``, ``\r\n`` and a lone ``\r``."""
-    stops = list(accumulate(map(len, data.splitlines(keepends=True))))  # of bytes: at exactly these three
+    stops = [match.end() for match in _LINE_END.finditer(data)]
+    if len(data) and (not stops or stops[-1] != len(data)):
+        stops.append(len(data))
     return [0, *stops[:-1]][: len(stops)], stops
 
 
-def _decode_line(raw: bytes, decoder: TypedDecoder[S]) -> S | NotAnObject | Broken:
-    text = raw.rstrip(b"\r\n")
+def _decode_line(line: memoryview, decoder: TypedDecoder[S]) -> S | NotAnObject | Broken:
+    stop = len(line)
+    while stop and line[stop - 1] in b"\r\n":
+        stop -= 1
     try:
-        return decoder.decode(text)
-    except RecursionError:
-        return Broken("nested too deep for Python, not for Node")
+        return decoder.decode(line[:stop])
     except ValueError:
-        return Broken("invalid JSON" if ecma.trim(text.decode("utf-8", "replace")) else "blank line")
+        return Broken("invalid JSON" if ecma.trim(str(line[:stop], "utf-8", "replace")) else "blank line")
 
 
 def _node24_lines(block: Block[Any]) -> frozenset[int]:

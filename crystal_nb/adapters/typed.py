@@ -40,20 +40,18 @@ class TypedDecoder(Generic[S]):
         self._decoder = msgspec.json.Decoder(type)
         self.decode_lines = self._decoder.decode_lines
 
-    def decode(self, data: bytes) -> S | NotAnObject:
+    def decode(self, data: bytes | memoryview) -> S | NotAnObject:
         """Decode one JSON text.
 
         Raises
         ------
         ValueError
             If it is no JSON.
-        RecursionError
-            If it is nested deeper than Python's limit.
         """
         try:
             return self._decoder.decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return self.decode_text(data.decode("utf-8", "replace"))
+            return self.decode_text(str(data, "utf-8", "replace"))
 
     def decode_text(self, text: str) -> S | NotAnObject:
         """Decode the tolerant way; raises as `decode` does."""

@@ -11,11 +11,9 @@ Source: ``formats/cursor.md`` rules P1, P2 and section 5.1.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import sqlite3
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,11 +21,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from crystal_nb.adapters.base import open_file
+
 __all__ = ["Fingerprint", "decode", "fingerprint", "read", "utf8"]
 
 T = TypeVar("T")
 StrPath = str | os.PathLike[str]
-Query = Callable[[sqlite3.Connection], T]
+Query = Callable[["Connection"], T]
 
 RETRY_SECONDS = 0.5
 """How long to wait before the one retry of a failed read (rule P2)."""
@@ -48,6 +48,13 @@ class Fingerprint(NamedTuple):
     change_counter: bytes
 
 
+class Connection(sqlite3.Connection):
+    """A connection that knows which state of the file it reads."""
+
+    mark: Fingerprint | None = None
+    """The file's fingerprint before it was opened; what is kept under it is right if the read is accepted."""
+
+
 def fingerprint(path: StrPath) -> Fingerprint:
     """Fingerprint of a database's main file.
 
@@ -56,9 +63,7 @@ def fingerprint(path: StrPath) -> Fingerprint:
     OSError
         If it is missing, no regular file, or unreadable.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    with open(path, "rb", buffering=0) as file:
+    with open_file(path) as file:
         status = os.fstat(file.fileno())
         return Fingerprint(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, file.read(28)[24:])
 
@@ -103,7 +108,8 @@ def read(path: StrPath, query: Query[T], *, wal: bool = False) -> T:
 
 def _read_main(path: StrPath, query: Query[T]) -> T:
     for _ in range(_ATTEMPTS - 1):
-        for result in _ask_unchanged(path, query, fingerprint(path), fingerprint):
+        before = fingerprint(path)
+        for result in _ask_unchanged(path, query, before, before, fingerprint):
             return result
         time.sleep(_PAUSE_SECONDS)
     fingerprint(path)
@@ -116,7 +122,7 @@ def _read_with_log(path: StrPath, query: Query[T]) -> T:
     for _ in range(_COPY_ATTEMPTS):
         before = _state(main)
         if before.log is None and before.journal is None:
-            for result in _ask_unchanged(main, query, before, _state):
+            for result in _ask_unchanged(main, query, before.main, before, _state):
                 return result
         else:
             with _copied(main, before) as copy:
@@ -126,10 +132,12 @@ def _read_with_log(path: StrPath, query: Query[T]) -> T:
     raise sqlite3.OperationalError("the database changed during every attempt to copy it")
 
 
-def _ask_unchanged(path: StrPath, query: Query[T], before: object, look: Callable[[StrPath], object]) -> list[T]:
+def _ask_unchanged(
+    path: StrPath, query: Query[T], mark: Fingerprint, before: object, look: Callable[[StrPath], object]
+) -> list[T]:
     """The one result, or none when the file looks different afterwards, whatever came of the query."""
     try:
-        result = _ask(_uri(path, _IN_PLACE), query)
+        result = _ask(_uri(path, _IN_PLACE), query, mark)
     except sqlite3.DatabaseError:
         if look(path) == before:
             raise
@@ -151,7 +159,7 @@ def _state(main: StrPath) -> _State:
 
 def _log_header(main: StrPath) -> bytes | None:
     try:
-        with open(f"{main}-wal", "rb", buffering=0) as file:
+        with open_file(f"{main}-wal") as file:
             return file.read(32) or None
     except FileNotFoundError:
         return None
@@ -190,8 +198,10 @@ def _uri(path: StrPath, options: str) -> str:
     return f"{Path(path).resolve().as_uri()}?{options}"
 
 
-def _ask(uri: str, query: Query[T]) -> T:
-    with closing(sqlite3.connect(uri, uri=True, timeout=5, isolation_level=None)) as connection:
+def _ask(uri: str, query: Query[T], mark: Fingerprint | None = None) -> T:
+    connecting = sqlite3.connect(uri, uri=True, timeout=5, isolation_level=None, factory=Connection)
+    with closing(connecting) as connection:
+        connection.mark = mark
         connection.text_factory = bytes
         connection.execute("PRAGMA query_only=1")
         return query(connection)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from crystal_nb import ecma
-from crystal_nb.adapters.base import Draft, Parsed, last_path_part, list_names
+from crystal_nb.adapters.base import Draft, Parsed, last_path_part, list_names, read_file
 from crystal_nb.records import Candidate, Conversation, Message
 
 __all__ = ["date_time", "finish", "item", "readable_windows", "window_folders", "workspace_folder"]
@@ -50,7 +50,7 @@ def workspace_folder(path: str | os.PathLike[str]) -> str:
     ...     workspace_folder(file)
     'home/ada/my app'
     """
-    document = _parse(Path(path).read_bytes())
+    document = ecma.parse_json(read_file(path).decode("utf-8", "replace"))
     if document is None:
         raise ValueError("workspace.json holds null")
     folder = document.get("folder") if isinstance(document, dict) else None
@@ -59,13 +59,6 @@ def workspace_folder(path: str | os.PathLike[str]) -> str:
     if not isinstance(folder, str):
         raise ValueError(f"workspace.json: folder is no text: {type(folder).__name__}")
     return ecma.decode_uri_component(folder.removeprefix(_FILE_URI))
-
-
-def _parse(data: bytes) -> Any:
-    try:
-        return ecma.parse_json(data.decode("utf-8", "replace"))
-    except RecursionError:
-        raise ValueError("nested deeper than Python can follow") from None
 
 
 def item(connection: sqlite3.Connection, key: str) -> tuple[str, Any] | None:
@@ -110,7 +103,7 @@ def readable_windows(root: Path, read: Callable[[Path], T]) -> Iterator[tuple[st
         if os.path.exists(description) and os.path.exists(database):
             try:
                 window = workspace_folder(description), database, read(database)
-            except (OSError, ValueError, RecursionError, sqlite3.Error):
+            except (OSError, ValueError, sqlite3.Error):
                 continue
             yield window
 

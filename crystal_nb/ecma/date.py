@@ -27,7 +27,7 @@ _ISO = re.compile(
 _SPACED = re.compile(
     r"\s*(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})"
     r"(?:\s+(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]+))?)?)?"
-    r"\s*(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-][0-9]{2}:?[0-9]{2})?\s*",
+    r"\s*(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?(?P<sign>[+-])[0-9]{2}:?[0-9]{2})?\s*",
     re.ASCII,
 )
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -83,6 +83,8 @@ def _text_ms(text: str) -> int | None:
     if match := _ISO.fullmatch(text):
         return _fields_ms(match.groupdict(), local=match["hour"] is not None, iso=True)
     if match := _SPACED.fullmatch(text):
+        if match["sign"] and not match["hour"]:
+            return None
         return _fields_ms(match.groupdict(), local=True, iso=False)
     if match := _NAMED.fullmatch(text):
         fields = match.groupdict()
@@ -116,7 +118,7 @@ def _fields_ms(fields: dict[str, str | None], *, local: bool, iso: bool) -> int 
     fraction = int(((fields["fraction"] or "") + "000")[:3])
     if not (1 <= month <= 12 and 1 <= day <= 31 and minute <= 59 and second <= 59):
         return None
-    if hour > 24 or (hour == 24 and (minute or second or fraction)):
+    if hour > 24 or (hour == 24 and (minute or second or (fields["fraction"] or "").strip("0"))):
         return None
     total = _day_number(int(year_text), month, day) * _DAY_MS
     total += ((hour * 60 + minute) * 60 + second) * 1000 + fraction

@@ -17,6 +17,8 @@ _encode = msgspec.json.encode
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ARRAY_INDEX = re.compile("0|[1-9][0-9]{0,9}")
 _SAFE_DIGITS = 15
+_BLANK = re.compile(r"[ \t\n\r]*")
+_CLOSING = {"[": "]", "{": "}"}
 
 
 def _integer(text: str) -> int | float:
@@ -40,16 +42,67 @@ def parse_json(text: str) -> Any:
     ------
     ValueError
         If the text is no JSON (``NaN``, a BOM, raw control characters in strings, …).
-    RecursionError
-        If it is nested deeper than Python's limit, about 1,000 levels, where Node goes on.
-
     >>> parse_json('{"a": 1e999, "a": "\\ud83d"}')
     {'a': '\ud83d'}
     """
-    value, end = _decoder.raw_decode(text, len(text) - len(text.lstrip(" \t\n\r")))
-    if text[end:].strip(" \t\n\r"):
+    try:
+        value, end = _decoder.raw_decode(text, _BLANK.match(text, 0).end())  # type: ignore[union-attr]
+    except RecursionError:
+        value, end = _decode_deep(text)
+    if _BLANK.match(text, end).end() != len(text):  # type: ignore[union-attr]
         raise ValueError(f"text after the JSON value at character {end}")
     return value
+
+
+def _decode_deep(text: str) -> tuple[Any, int]:
+    """Read a value of any depth without recursion, where the quick decoder gives up."""
+    open_ones: list[tuple[Any, str | None]] = []  # containers, and for objects the key that waits for its value
+    at = 0
+    while True:
+        at = _skip(text, at)
+        opening = text[at : at + 1]
+        if opening and opening in "[{":
+            container: Any = [] if opening == "[" else {}
+            at = _skip(text, at + 1)
+            if text[at : at + 1] != _CLOSING[opening]:
+                key, at = (None, at) if opening == "[" else _key(text, at)
+                open_ones.append((container, key))
+                continue
+            value, at = container, at + 1
+        else:
+            value, at = _decoder.raw_decode(text, at)
+        while open_ones:
+            container, key = open_ones.pop()
+            if key is None:
+                container.append(value)
+            else:
+                container[key] = value
+            at = _skip(text, at)
+            sign = text[at : at + 1]
+            if sign == ",":
+                key, at = (None, at + 1) if key is None else _key(text, _skip(text, at + 1))
+                open_ones.append((container, key))
+                break
+            if sign != ("]" if key is None else "}"):
+                raise ValueError(f"neither a comma nor an end at character {at}")
+            value, at = container, at + 1
+        else:
+            return value, at
+
+
+def _skip(text: str, at: int) -> int:
+    return _BLANK.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    """An object's key and where its value begins."""
+    if text[at : at + 1] != '"':
+        raise ValueError(f"no key at character {at}")
+    key, at = _decoder.raw_decode(text, at)
+    at = _skip(text, at)
+    if text[at : at + 1] != ":":
+        raise ValueError(f"no colon at character {at}")
+    return key, at + 1
 
 
 def json_text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -92,8 +92,21 @@ def to_text(value: Any) -> str:
     if isinstance(value, (int, float)):
         return number_text(value)
     if isinstance(value, list):
-        return join(value, ",")
+        return ",".join(_leaves(value))
     return "[object Object]"
+
+
+def _leaves(values: list[Any]) -> Iterator[str]:
+    """Texts between the commas of an array as text, however deep it is nested."""
+    waiting: list[Any] = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list) and value:
+            waiting += reversed(value)
+        elif value is None or value is UNSET or isinstance(value, list):
+            yield ""
+        else:
+            yield to_text(value)
 
 
 def join(values: Sequence[Any], separator: str) -> str:
