@@ -188,6 +188,17 @@ def test_pipes_beside_the_histories_hold_nothing_up(tmp_path):
     assert corpus.messages["content"].to_list() == ["hello", "hello"]
 
 
+@pytest.mark.parametrize("digits", [310, 4300, 5000])
+def test_integers_of_any_length_are_read(tmp_path, digits):
+    chats = tmp_path / ".config" / "Code" / "User" / "workspaceStorage" / "w" / "chatSessions"
+    chats.mkdir(parents=True)
+    (chats / "s.json").write_text('{"requests":[{"timestamp":' + "9" * digits + ',"message":{"text":"x"}}]}')
+    config = cnb.Config(home=tmp_path, platform="linux", cache_seconds=0)
+    corpus = cnb.parse(cnb.scan("copilot", config=config), config=config)
+    assert corpus.failures.is_empty()
+    assert "no valid timestamp" in corpus.fates["reason"][0]
+
+
 DEEP = "[" * 700 + "]" * 700
 
 

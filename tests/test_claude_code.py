@@ -116,6 +116,43 @@ def test_what_is_kept(parse_file, case):
     assert (message.content, message.has_code) == (text, has_code)
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a<system-reminder>x <b>y</b> <i></system-reminder>b", "ab"),
+        ("<local-command-caveat>x <b>y</b></local-command-caveat>b", "b"),
+        ("<command-name>x<b></command-name>b", "<command-name>x<b></command-name>b"),
+        ("<system-reminder>a<system-reminder>b</system-reminder>c</system-reminder>d", "c</system-reminder>d"),
+    ],
+)
+def test_only_reminders_and_caveats_may_hold_other_tags(text, left):
+    assert clean(text) == left
+
+
+def test_thoughts_and_texts_of_one_line_are_joined_by_line_breaks(parse_file):
+    blocks = [{"type": k, k: t} for k, t in (("thinking", "a"), ("text", "x"), ("thinking", "b"), ("text", "y"))]
+    (message,) = parse_file("claude-code", content(blocks)).conversation.messages
+    assert (message.content, message.thinking) == ("x\ny", "a\nb")
+
+
+def test_a_lone_text_block_s_fence_counts_even_when_cleaning_removes_it(parse_file):
+    text = "<system-reminder>```</system-reminder>b"
+    (message,) = parse_file("claude-code", content([{"type": "text", "text": text}])).conversation.messages
+    assert (message.content, message.has_code) == ("b", True)
+
+
+def test_a_line_that_node_24_splits_has_a_note_in_its_fate(parse_file):
+    data = line() + line(slug="a\u2028b").replace(b"\\u2028", "\u2028".encode())
+    assert [f.note for f in parse_file("claude-code", data).fates] == [None, "Node 24 splits this line"]
+
+
+def test_the_place_of_a_failure_is_right_in_any_block(parse_file):
+    many = 30_000
+    with pytest.raises(cnb.ParseError) as caught:
+        parse_file("claude-code", line() * many + b"null\n")
+    assert (caught.value.line, caught.value.offset) == (many + 1, many * len(line()))
+
+
 ABORTS = {
     "null line": b"null\n",
     "number text": content([{"type": "text", "text": 5}]),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import pytest
 from hypothesis import given
@@ -186,6 +187,28 @@ def test_the_title_is_the_last_name_in_the_index_of_the_home(tmp_path, sessions)
     )
     config = cnb.Config(home=tmp_path)
     assert cnb.parse(cnb.scan("codex", config=config), config=config)["codex", "a"].slug == "new"
+
+
+def test_a_changed_index_is_read_again(tmp_path, sessions):
+    index = tmp_path / ".codex" / "session_index.jsonl"
+    config = cnb.Config(home=tmp_path)
+    for name in ("one", "another"):
+        index.write_text(f'{{"id":"a","thread_name":"{name}"}}')
+        assert cnb.parse(cnb.scan("codex", config=config), config=config)["codex", "a"].slug == name
+
+
+def test_files_below_50_bytes_are_not_listed(tmp_path, sessions):
+    for size in (49, 50):
+        (sessions / f"rollout-{size}.jsonl").write_bytes(b"x" * size)
+    assert cnb.scan("codex", config=cnb.Config(home=tmp_path, cache_seconds=0))["id"].to_list() == ["a", "rollout-50"]
+
+
+def test_ids_are_version_4_uuids(parse_file):
+    ids = [m.id for m in parse_file("codex", lines(*[prompt(str(i)) for i in range(100)])).conversation.messages]
+    assert len(set(ids)) == 100
+    assert all(
+        uuid.UUID(id).version == 4 and uuid.UUID(id).variant == uuid.RFC_4122 and str(uuid.UUID(id)) == id for id in ids
+    )
 
 
 def test_a_cwd_that_is_no_text_fails_the_file(parse_file):

@@ -571,3 +571,17 @@ def test_a_file_replaced_while_it_is_read_leaves_no_stale_index(
         corpus = cnb.parse(candidates, config=cnb.Config(home=tmp_path))
         wanted = [f"new {id}:{i}" for id in "ab" for i in range(3)]
         assert [m.content for c in corpus for m in c.messages] == wanted
+
+
+def test_the_keys_are_gone_through_once_for_all_conversations(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "state.vscdb"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
+        rows = [(f"bubbleId:{id}:{i}", '{"type":1,"text":"x"}') for id in ("a", "B", "c") for i in range(3)]
+        connection.executemany("INSERT INTO cursorDiskKV VALUES (?, ?)", rows)
+    make, calls = cursor_index._index_bubbles, []
+    monkeypatch.setattr(cursor_index, "_index_bubbles", lambda c: calls.append(1) or make(c))
+    candidates = [Candidate("cursor", id, str(path), 1, "", "") for id in ("a", "b", "C")]
+    corpus = cnb.parse(candidates, config=Config(home=tmp_path))
+    assert [len(c.messages) for c in corpus] == [3, 3, 3]  # LIKE asks for no case
+    assert len(calls) == 1

@@ -87,6 +87,13 @@ def test_trim_is_node_s(node, text):
     assert ecma.trim(text) == node("trim", text)
 
 
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**308], ids=["huge", "huge and negative", "large"])
+def test_integers_beyond_a_double_are_infinite(number):
+    assert ecma.to_text(number) in ("Infinity", "-Infinity", "1e+308")
+    assert ecma.date_ms(number) is None
+    assert ecma.json_text(number) in ("null", "1e+308")
+
+
 @given(scalars | st.lists(scalars, max_size=3))
 def test_values_become_text_as_in_node(node, value):
     assert ecma.to_text(value) == node("text", value)

@@ -57,6 +57,8 @@ def test_ids_of_any_type_become_text(id, thinking):
     [
         ("2026-01-01T00:00:00.123Z", "2026-01-01 00:00:00.123000+00:00"),
         (1767225600000, "2026-01-01 00:00:00+00:00"),
+        ("2026-01-31T00:00:00.000Z", "2026-01-31 00:00:00+00:00"),
+        ("2026-02-30T00:00:00.000Z", "2026-03-02 00:00:00+00:00"),
         ("x", "None"),
         ("0000-01-01T00:00:00.000Z", "None"),
         ("0001-01-01T00:00:00.000Z", "0001-01-01 00:00:00+00:00"),
@@ -67,6 +69,15 @@ def test_ids_of_any_type_become_text(id, thinking):
 def test_times_are_utc_in_ms_or_null(raw, shown):
     frame = frames.to_frame({"t": frames.Column(frames.TIME, "Time.")}, [{"t": raw}])
     assert str(frame["t"][0]) == shown
+
+
+@pytest.mark.parametrize("head", [b"\x1b[31m", "\u202e".encode(), b"\xff", b"a\nb", b"\x7f"])
+def test_excerpts_are_harmless(head):
+    candidate = cnb.Candidate("codex", "x", "/f", 1, "", "")
+    fates = (cnb.Fate("dropped", "k", head=b"plain"), cnb.Fate("dropped", "k", head=head), cnb.Fate("kept", "k"))
+    corpus = Corpus([ParsedConversation(candidate, cnb.Conversation("codex", "x"), fates, "h", "codex@1")], [])
+    assert corpus.fates["excerpt"].to_list() == ["plain", fates[1].excerpt, None]
+    assert fates[1].excerpt.isprintable()
 
 
 def test_a_time_taken_from_the_clock_is_null_in_the_frames():

@@ -37,6 +37,7 @@ INCLUDED = {
     "has_code": st.booleans(),
     "thinking": maybe_missing | json_values,
 }
+odd_messages = st.builds(Message, type=texts, content=texts, role=json_values, thinking=json_values)
 some_conversation = conversations.filter(lambda c: c.messages)
 
 
@@ -44,6 +45,17 @@ some_conversation = conversations.filter(lambda c: c.messages)
 def test_the_hash_is_sha256_of_the_canonical_text(conversation):
     text = cnb.canonical_json(conversation)
     assert cnb.content_hash(conversation) == hashlib.sha256(text).hexdigest()
+
+
+def test_long_conversations_have_the_same_text_as_short_ones():
+    messages = tuple(Message("user", f"text {i} é", role="user", thinking=None) for i in range(3000))
+    conversation = Conversation("codex", "x", messages)
+    assert cnb.canonical_json(conversation).decode() == ecma.json_text(cnb.hash_input(conversation))
+
+
+@given(st.builds(Conversation, source=texts, id=texts, messages=st.lists(odd_messages, max_size=3).map(tuple)))
+def test_roles_and_thoughts_of_any_type_are_written_as_node_does(node, conversation):
+    test_the_canonical_text_is_node_s.hypothesis.inner_test(node, conversation)
 
 
 @given(conversations)

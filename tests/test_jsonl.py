@@ -71,6 +71,8 @@ def tolerant(text: str) -> object:
 @example(b"{}{}\n\n", 64)
 @example(b'{"a":{}\n}\n{}{}\n', 64)
 @example(b"{}\r\r\n{}\n", 64)
+@example(b'{"type":\r"a"}\n', 64)
+@example(b'{"type":\r"a"}\n', 4 << 20)
 def test_fast_and_tolerant_decoding_agree(tmp_path, data, block_bytes):
     file = tmp_path / "x.jsonl"
     file.write_bytes(data)
@@ -103,6 +105,27 @@ def test_a_line_that_node_24_splits_is_noted(tmp_path, end):
     file.write_text(f'{{}}\n{{"type":"a{end}b"}}\n{{"type":"é"}}\n', encoding="utf-8")
     (block,) = read_blocks(file, DECODER)
     assert block.node24_lines == {2}
+
+
+@pytest.mark.parametrize("filler", ["é", "è" * 600, "漢" * 600])
+def test_the_mark_is_found_among_any_other_characters(tmp_path, filler):
+    file = tmp_path / "x.jsonl"
+    file.write_text(f'{{"type":"{filler}"}}\n{{"type":"{filler}\u2029"}}\n', encoding="utf-8")
+    assert [block.node24_lines for block in read_blocks(file, DECODER)] == [{2}]
+
+
+def test_blocks_stay_as_small_as_they_are_said_to_be(tmp_path):
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(b'{"type":"user"}\n' * 200_000)
+    assert max(block.end for block in read_blocks(file, DECODER)) <= jsonl.BLOCK_BYTES <= 4 << 20
+
+
+def test_two_readers_at_once_don_t_disturb_each_other(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes(b'{"type":"%b"}\n' % name.encode() * 200_000)
+    pairs = zip(*(read_blocks(tmp_path / name, DECODER) for name in "ab"), strict=True)
+    kinds = [{r.type for r in block.records} | {bytes(block.data[9:10]).decode()} for pair in pairs for block in pair]
+    assert kinds == [{"a"}, {"b"}] * (len(kinds) // 2)
 
 
 def test_a_long_line_is_read_whole(tmp_path):

@@ -54,6 +54,9 @@ def imports(file: Path) -> set[str]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}".removeprefix(".")
                 found.add(inner if inner in FILES else base)
+        if isinstance(node, ast.Import):
+            names = (alias.name.removeprefix("crystal_nb.") for alias in node.names if "crystal_nb" in alias.name)
+            found.update(name for name in names if name in FILES)
         nodes += ast.iter_child_nodes(node)
     return found
 

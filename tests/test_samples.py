@@ -19,3 +19,7 @@ def test_the_samples_show_losses_of_every_source():
 def test_the_home_is_a_copy_and_the_same_one_each_time():
     assert cnb.samples.home() is cnb.samples.home()
     assert not cnb.samples.home().is_relative_to(cnb.samples.fixtures())
+
+
+def test_file_times_are_fixed():
+    assert cnb.scan("claude-code", config=cnb.samples.config())["file_mtime_text"][0] == "2026-01-01T00:00:00.123Z"

@@ -257,3 +257,19 @@ def test_the_pinned_view_of_a_busy_file_gives_rows_or_a_database_error(tmp_path:
         for _ in range(60):
             with suppress(sqlite3.DatabaseError):
                 assert vscdb.read(path, count) >= 0
+
+
+def test_private_copies_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    monkeypatch.setattr(vscdb.tempfile, "tempdir", str(private))
+    path = tmp_path / "state.vscdb"
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("CREATE TABLE t (x)")
+        writer.commit()
+        seen = vscdb.read(
+            path, lambda c: (os.listdir(private), c.execute("SELECT count(*) FROM t").fetchone()), wal=True
+        )
+    assert (len(seen[0]), seen[1]) == (1, (0,))
+    assert os.listdir(private) == []

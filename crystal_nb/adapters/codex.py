@@ -298,7 +298,7 @@ def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
 
 
 def random_uuids() -> Iterator[str]:
-    """Random UUIDs (version 4) as text, made some at a time: `uuid.uuid4` takes four times as long.
+    """Random UUIDs (version 4) as text, made some at a time: `uuid.uuid4` takes several times as long.
 
     >>> id = next(random_uuids())
     >>> len(id), id[14]

@@ -105,7 +105,7 @@ def _candidates(root: Path, config: Config) -> list[Candidate]:
         for head in window.heads:
             known.add(_identity(head.composer_id))
             mtime = date_time(head.created_at) if ecma.truthy(head.created_at) else whole.file_mtime
-            name = None if head.composer_id is UNSET else head.composer_id
+            name = None if head.composer_id is UNSET else "null" if head.composer_id is None else head.composer_id
             found.append(replace(whole, id=name, file_mtime=mtime, project_dir=window.folder))
     found += (replace(whole, id=name) for name in _orphans(root, known, config))
     return found

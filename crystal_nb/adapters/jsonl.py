@@ -256,7 +256,7 @@ def _node24_lines(block: Block[Any]) -> frozenset[int]:
 
 
 def _holds(data: bytearray, end: int, mark: bytes) -> bool:
-    """``mark in data``, by way of its last byte as long as that is rare: one byte is found ten times faster."""
+    """``mark in data``, by way of its last byte as long as that is rare: one byte is found many times faster."""
     last, before = mark[-1:], mark[:-1]
     at = data.find(last, 0, end)
     for _ in range(_RARE):

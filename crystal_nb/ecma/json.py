@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from crystal_nb.ecma.text import pair_surrogates
-from crystal_nb.ecma.value import number_text
+from crystal_nb.ecma.value import number_text, to_double
 
 _encode = msgspec.json.encode
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -125,7 +125,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return number_text(value) if math.isfinite(value) else "null"
+        return number_text(value) if math.isfinite(to_double(value)) else "null"
     if isinstance(value, list):
         return f"[{','.join(map(json_text, value))}]"
     members = (f"{_quote(k)}:{json_text(value[k])}" for k in _key_order(value) if value[k] is not UNSET)

@@ -45,7 +45,7 @@ def number_text(value: float) -> str:
     >>> [number_text(v) for v in (5.0, -0.0, 1e21, 1.5e-7, 123456789012345680000.0)]
     ['5', '0', '1e+21', '1.5e-7', '123456789012345680000']
     """
-    number = float(value)
+    number = to_double(value)
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -60,6 +60,18 @@ def number_text(value: float) -> str:
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0")
     return sign + _place_point(digits, point)
+
+
+def to_double(value: float) -> float:
+    """A number as JavaScript holds it; integers beyond its range are infinite.
+
+    >>> to_double(10**400), to_double(-(10**400))
+    (inf, -inf)
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _place_point(digits: str, point: int) -> str:
