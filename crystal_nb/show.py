@@ -35,7 +35,9 @@ _CONVERSATION_COLUMNS = (
 )
 _TERMINAL_COLUMNS = ("source", "id", "project_name", "slug", "message_count", "dropped", "content_hash")
 _ROWS_SHOWN = 20
-_SHORT = {"id": 13, "content_hash": 12}
+_SHORT = {"id": 11, "content_hash": 8}
+_LABELS = {"project_name": "project", "slug": "title", "message_count": "messages", "content_hash": "hash"}
+_FOLDED = ("reason", "message", "error", "note", "folder", "file_path", "project_dir")
 
 
 def note(*lines: str) -> None:
@@ -156,6 +158,7 @@ def _cell(value: Any) -> str:
 
 
 def _rich_table(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -163,9 +166,14 @@ def _rich_table(title: str, table: Sequence[Mapping[str, Any]], columns: Sequenc
     console = Console()
     if not table:
         return
-    grid = Table(title=title, title_justify="left", header_style="bold")
+    grid = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
     for name in columns:
-        grid.add_column(name, justify="right" if isinstance(table[0].get(name), int) else "left", overflow="fold")
+        label, number = _LABELS.get(name, name), isinstance(table[0].get(name), int)
+        if name in _FOLDED:
+            grid.add_column(label, overflow="fold")
+        else:
+            room = len(label) if number else _SHORT.get(name, -1) + 1
+            grid.add_column(label, justify="right" if number else "left", no_wrap=True, min_width=room)
     for row in table[:_ROWS_SHOWN]:
         grid.add_row(*(Text(_short(name, row.get(name))) for name in columns))
     console.print(grid)

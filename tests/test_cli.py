@@ -178,7 +178,9 @@ def test_on_a_terminal_there_are_tables(tmp_path):
     text = shown.decode()
     assert process.returncode == 0
     assert "What was lost" in text
-    assert "━" in text
+    assert "─" in text
+    assert "Corpus: 10 conversations" in text
+    assert "…" in text
 
 
 def test_lab_opens_the_notebooks(run, monkeypatch, tmp_path):
