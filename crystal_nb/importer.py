@@ -68,7 +68,8 @@ async def _detect_all_sources(*, config: Config | None = None) -> list[SourceInf
     >>> [s.name for s in cnb.detect_all_sources(config=cnb.samples.config())]
     ['claude-code', 'codex', 'cursor', 'trae', 'copilot']
     """
-    found = await asyncio.gather(*(a.detect(checked(config)) for a in registered().values()))
+    config = checked(config)
+    found = await asyncio.gather(*(a.detect(config) for a in registered().values()))
     return [info for info in found if info is not None]
 
 

@@ -115,6 +115,15 @@ def test_a_null_time_is_1970_and_a_missing_id_is_made_of_it(parse_file):
     assert parsed.conversation.messages[1].timestamp == "1970-01-01T00:00:00.001Z"
 
 
+def test_a_part_too_deep_to_be_written_again_costs_nothing_else(parse_file):
+    deep = '{"kind":"x","value":' + "[" * 5000 + "]" * 5000 + "}"
+    surrogate = json.dumps({"value": "a\ud83d"})
+    data = session(turn(response=["DEEP", "SURROGATE"])).decode()
+    parsed = parse_file("copilot", data.replace('"DEEP"', deep).replace('"SURROGATE"', surrogate).encode())
+    assert messages(parsed) == [("r1", "hi"), ("resp-r1", "a\ud83d")]
+    assert [(f.status, f.kind) for f in parsed.fates[1:]] == [("dropped", "x"), ("kept", "text")]
+
+
 parts = st.fixed_dictionaries(
     {}, optional={"kind": st.sampled_from(["text", "thinking", "undoStop"]) | json_values, "value": texts | json_values}
 )

@@ -91,6 +91,7 @@ def test_trim_is_node_s(node, text):
 def test_integers_beyond_a_double_are_infinite(number):
     assert ecma.to_text(number) in ("Infinity", "-Infinity", "1e+308")
     assert ecma.date_ms(number) is None
+    assert (ecma.length({"length": number}) > 0) == (number > 0)
     assert ecma.json_text(number) in ("null", "1e+308")
 
 

@@ -29,7 +29,7 @@ from crystal_nb.adapters.base import (
     read_file,
 )
 from crystal_nb.adapters.jsonl import HEAD_BYTES, node_line_bounds
-from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, fill
+from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, raw_bytes
 from crystal_nb.adapters.vscode import window_folders, workspace_folder
 from crystal_nb.config import Config
 from crystal_nb.records import Candidate, Conversation, Fate, Message
@@ -216,9 +216,9 @@ class _Answer:
 
     def take(self, raw: Any, pointer: str) -> tuple[str, str | None]:
         """Read one part (rule C16); give its kind and, unless it is used, why not."""
-        part = _part(raw)
-        if not isinstance(part, Part):
-            if part is None:
+        part = _PART_DECODER.decode_value(raw)
+        if isinstance(part, NotAnObject):
+            if part.value is None:
                 raise ValueError(f"{pointer} is null")
             return "part", "not an object"
         kind, value = part.kind, part.value
@@ -245,14 +245,6 @@ class _Answer:
         self.texts.append(value)
         self.has_code = self.has_code or FENCE in value
         return None
-
-
-def _part(raw: Any) -> Any:
-    """Decode a part that the fast path left as it was, or fill one from what the tolerant path gave."""
-    if isinstance(raw, Raw):
-        part = _PART_DECODER.decode(bytes(raw))
-        return part.value if isinstance(part, NotAnObject) else part
-    return fill(Part, raw) if isinstance(raw, dict) else raw
 
 
 def _read_response(request: Request, pointer: str, draft: Draft) -> None:
@@ -303,7 +295,7 @@ def _part_fates(
     """The first text makes the message, the other used parts are merged into it."""
     made = False
     for index, (raw, (kind, reason)) in enumerate(zip(response, taken, strict=True)):
-        key, data = f"{pointer}/{index}", _bytes(raw)
+        key, data = f"{pointer}/{index}", raw_bytes(raw)
         if reason is not None or place is None:
             why = reason or "answer without text or thinking"
             yield Fate("dropped", kind, why, key=key, size=len(data), head=data[:HEAD_BYTES])
@@ -312,10 +304,6 @@ def _part_fates(
         else:
             yield Fate("merged" if made else "kept", kind, "joined" if made else None, place, key=key, size=len(data))
             made = True
-
-
-def _bytes(raw: Any) -> bytes:
-    return bytes(raw) if isinstance(raw, Raw) else ecma.json_text(raw).encode()
 
 
 def _plus_one(timestamp: Any) -> Any:

@@ -20,7 +20,7 @@ from crystal_nb import ecma
 from crystal_nb.adapters import vscdb
 from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, file_candidate, has_fence
 from crystal_nb.adapters.jsonl import HEAD_BYTES
-from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, fill
+from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, raw_bytes
 from crystal_nb.adapters.vscode import date_time, finish, item, readable_windows
 from crystal_nb.config import Config
 from crystal_nb.ecma.operators import is_greater, plus_one, to_number
@@ -166,11 +166,7 @@ def _values(messages: Any) -> list[Any]:
 
 
 def _message(value: Any) -> RawMessage | NotAnObject:
-    message: RawMessage | NotAnObject
-    if isinstance(value, Raw):
-        message = _MESSAGE_DECODER.decode(bytes(value))
-    else:
-        message = fill(RawMessage, value) if isinstance(value, dict) else NotAnObject(value)
+    message = _MESSAGE_DECODER.decode_value(value)
     if isinstance(message, NotAnObject) and message.value is None:
         raise ValueError("a message is null")
     return message
@@ -178,7 +174,7 @@ def _message(value: Any) -> RawMessage | NotAnObject:
 
 def _fate(row: str, value: Any, outcome: Outcome) -> Fate:
     status, kind, reason, index = outcome
-    raw = bytes(value) if isinstance(value, Raw) else ecma.json_text(value).encode()
+    raw = raw_bytes(value)
     head = raw[:HEAD_BYTES] if status == "dropped" else b""
     return Fate(status, kind, reason, index, size=len(raw), key=row, head=head)
 

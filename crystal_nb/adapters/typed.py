@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from crystal_nb import ecma
 
-__all__ = ["NotAnObject", "TypedDecoder"]
+__all__ = ["NotAnObject", "TypedDecoder", "fill", "raw_bytes"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -55,8 +55,21 @@ class TypedDecoder(Generic[S]):
 
     def decode_text(self, text: str) -> S | NotAnObject:
         """Decode the tolerant way; raises as `decode` does."""
-        value = ecma.parse_json(text)
+        return self.decode_value(ecma.parse_json(text))
+
+    def decode_value(self, value: Any) -> S | NotAnObject:
+        """Decode what another decoder left as it was (`msgspec.Raw`), or fill what the tolerant way gave."""
+        if isinstance(value, Raw):
+            return self.decode(bytes(value))
         return fill(self.type, value) if isinstance(value, dict) else NotAnObject(value)
+
+
+def raw_bytes(value: Any) -> bytes:
+    """The JSON of such a value: as it stands in the file, or written anew; nothing where it is too deep for that."""
+    try:
+        return bytes(value) if isinstance(value, Raw) else ecma.json_text(value).encode()
+    except RecursionError:
+        return b""
 
 
 def fill(type: type[S], members: dict[str, Any]) -> S:

@@ -35,7 +35,7 @@ def length(value: Any) -> float:
     if isinstance(value, str):
         return len(value) + sum(ord(c) > 0xFFFF for c in value)
     if isinstance(value, dict) and isinstance(value.get("length"), (int, float)):
-        return float(value["length"])
+        return to_double(value["length"])
     return 0
 
 
