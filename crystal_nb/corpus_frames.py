@@ -35,7 +35,7 @@ def conversations(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
 
 def _conversation_row(index: int, p: ParsedConversation) -> dict[str, Any]:
     c = p.conversation
-    counts = Counter(fate.status for fate in p.fates)
+    counts = Counter([fate.status for fate in p.fates])
     return {
         "conversation_index": index,
         "source": c.source,

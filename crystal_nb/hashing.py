@@ -137,7 +137,7 @@ def canonical_into(conversation: Conversation, buffer: bytearray) -> None:
     start = len(buffer)
     hashed = _hashed(conversation.messages)
     try:
-        if not _PLAIN.issuperset([type(h.role) for h in hashed] + [type(h.thinking) for h in hashed]):
+        if not ({type(h.role) for h in hashed} | {type(h.thinking) for h in hashed}) <= _PLAIN:
             raise ValueError("a role or a thinking is neither text nor null")
         _encode_into(hashed, buffer, -1)
     except ValueError:  # a lone surrogate, too

@@ -63,6 +63,8 @@ def throughput(corpora: Corpora, source: str, mix: str, options: Options) -> Non
         [_rate_row(name, [r[name] for r in rounds if name in r], facts["bytes"]) for name in rounds[0]],
     )
     print(f"hashes: ours = reference for all {checked.files} files ({checked.messages:,} messages), every round")
+    fates = spread([r["ours"].report["fates_ms"] for r in rounds], 0)
+    print(f"not in the rates, as it is built only when asked for: the frame of all raw records' fates, {fates} ms")
     if not options.smoke:
         _ratios(rounds, mix)
 
