@@ -14,6 +14,7 @@ from typing import Any
 
 from crystal_nb import adapters, samples
 from crystal_nb._version import __version__
+from crystal_nb.ablation import ablate
 from crystal_nb.adapters import get_adapter, register
 from crystal_nb.adapters.base import Adapter, Parsed, Rules, SourceAdapter
 from crystal_nb.config import Config
@@ -25,15 +26,16 @@ from crystal_nb.errors import (
     DetectError,
     DuplicateAdapterWarning,
     ParseError,
+    RemotePayloadError,
     ScanError,
     SourceError,
+    StoreError,
     UnknownAdapterError,
     UnknownConversationError,
 )
 from crystal_nb.hashing import HASH_FIELDS, canonical_json, content_hash, explain_difference, hash_input
 from crystal_nb.identity import namespace, namespace_collisions, namespace_conversation
 from crystal_nb.importer import (
-    ablate,
     detect_all_sources,
     detect_all_sources_async,
     parse,
@@ -43,10 +45,28 @@ from crystal_nb.importer import (
     sources,
     sources_async,
 )
-from crystal_nb.records import UNSET, Candidate, Conversation, Fate, Message, SourceInfo
+from crystal_nb.policy import CAREFUL, PINNED, Policy
+from crystal_nb.records import UNSET, Candidate, Conversation, Decision, Fate, Message, SourceInfo, Step
+from crystal_nb.reimport import import_all, import_all_async, plan, plan_async
+from crystal_nb.remote import (
+    RemoteBuild,
+    build_remote,
+    build_remote_async,
+    read_item,
+    remote_batches,
+    remote_item,
+    remote_json,
+    validate_remote,
+)
+from crystal_nb.remote_ingest import ingest
+from crystal_nb.report import ImportReport
+from crystal_nb.scenarios import own_subject, run_scenarios
+from crystal_nb.store import Store, open_store
 
 __all__ = [
+    "CAREFUL",
     "HASH_FIELDS",
+    "PINNED",
     "UNSET",
     "Adapter",
     "AdapterError",
@@ -56,22 +76,32 @@ __all__ = [
     "Conversation",
     "Corpus",
     "CrystalError",
+    "Decision",
     "DetectError",
     "DuplicateAdapterWarning",
     "Fate",
+    "ImportReport",
     "Message",
     "ParseError",
     "Parsed",
+    "Policy",
+    "RemoteBuild",
+    "RemotePayloadError",
     "Rules",
     "ScanError",
     "SourceAdapter",
     "SourceError",
     "SourceInfo",
+    "Step",
+    "Store",
+    "StoreError",
     "UnknownAdapterError",
     "UnknownConversationError",
     "__version__",
     "ablate",
     "adapters",
+    "build_remote",
+    "build_remote_async",
     "canonical_json",
     "content_hash",
     "detect_all_sources",
@@ -80,17 +110,30 @@ __all__ = [
     "frames",
     "get_adapter",
     "hash_input",
+    "import_all",
+    "import_all_async",
+    "ingest",
     "namespace",
     "namespace_collisions",
     "namespace_conversation",
+    "open_store",
+    "own_subject",
     "parse",
     "parse_async",
+    "plan",
+    "plan_async",
+    "read_item",
     "register",
+    "remote_batches",
+    "remote_item",
+    "remote_json",
+    "run_scenarios",
     "samples",
     "scan",
     "scan_async",
     "sources",
     "sources_async",
+    "validate_remote",
 ]
 
 

@@ -21,8 +21,8 @@ __all__ = ["BUILT_IN_SOURCES", "PROFILES", "Config", "Profile", "checked"]
 BUILT_IN_SOURCES = ("claude-code", "codex", "cursor", "trae", "copilot")
 """The five sources that ChatCrystal supports, in the order in which it imports them."""
 
-Profile = Literal["chatcrystal"]
-PROFILES: tuple[Profile, ...] = ("chatcrystal",)
+Profile = Literal["chatcrystal", "careful"]
+PROFILES: tuple[Profile, ...] = ("chatcrystal", "careful")
 """Sets of rules: ``chatcrystal`` is the pinned importer's. (``careful`` comes with its parsers.)"""
 
 

@@ -6,7 +6,9 @@
     ├── ConfigError                 a setting is wrong: names the key, the value and what is allowed
     ├── AdapterError
     │   └── UnknownAdapterError     no adapter of that name: carries the known names
+    ├── StoreError                  a store can't be opened, read or written: carries the path
     ├── UnknownConversationError    a corpus has no such conversation (also a KeyError)
+    ├── RemotePayloadError          a remote payload breaks a rule: carries the path and the rule
     └── SourceError                 reading a source failed: carries the source and the path
         ├── DetectError             while looking whether the tool is there
         ├── ScanError               while listing candidates
@@ -26,8 +28,10 @@ __all__ = [
     "DetectError",
     "DuplicateAdapterWarning",
     "ParseError",
+    "RemotePayloadError",
     "ScanError",
     "SourceError",
+    "StoreError",
     "UnknownAdapterError",
     "UnknownConversationError",
 ]
@@ -43,6 +47,34 @@ class ConfigError(CrystalError, ValueError):
 
 class AdapterError(CrystalError):
     """An adapter can't be used as it is."""
+
+
+class StoreError(CrystalError):
+    """A store can't be opened, read or written.
+
+    Parameters
+    ----------
+    message
+        What went wrong.
+    path
+        The database, or a word for it.
+    """
+
+    def __init__(self, message: str, *, path: object) -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}{_hint(message)}")
+
+
+_HINTS = {
+    "locked": "another program is writing to it; try again when it is done",
+    "full": "no room is left on the disk; nothing of this was written",
+    "readonly": "the file or its folder can't be written",
+    "malformed": "the database is damaged",
+}
+
+
+def _hint(message: str) -> str:
+    return next((f" ({hint})" for word, hint in _HINTS.items() if word in message), "")
 
 
 class UnknownAdapterError(AdapterError, LookupError):
@@ -67,6 +99,26 @@ class UnknownConversationError(CrystalError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class RemotePayloadError(CrystalError, ValueError):
+    """A remote payload, or an item of it, breaks a rule.
+
+    Parameters
+    ----------
+    message
+        What was found and what is allowed, without the path.
+    path
+        Place in the payload, such as ``$.items[3].parsed.messages[0].id``.
+    rule
+        Name of the rule, a key of ``remote_check.RULES``.
+    """
+
+    def __init__(self, message: str, *, path: str, rule: str) -> None:
+        self.path = path
+        self.rule = rule
+        self.reason = message
+        super().__init__(f"{path}: {message}")
 
 
 class SourceError(CrystalError):

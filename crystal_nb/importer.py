@@ -10,9 +10,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crystal_nb import hashing
 from crystal_nb._hasher import Hasher
 from crystal_nb._loop import twins
 from crystal_nb.adapters import get_adapter, registered
@@ -21,13 +21,13 @@ from crystal_nb.candidates import Candidates, as_candidates, candidate_row
 from crystal_nb.config import PROFILES, Config, Profile, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError, ScanError
-from crystal_nb.records import Candidate, Conversation, SourceInfo
+from crystal_nb.records import Candidate, SourceInfo
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "ablate",
+    "collect",
     "detect_all_sources",
     "detect_all_sources_async",
     "find_candidates",
@@ -40,6 +40,7 @@ __all__ = [
     "source_rows_async",
     "sources",
     "sources_async",
+    "unregistered",
 ]
 
 OnProgress: TypeAlias = Callable[[int, int, Candidate], None]
@@ -48,13 +49,22 @@ _UNREGISTERED: dict[str, SourceAdapter] = {}
 """Adapters that were scanned without being registered, so that `parse` finds them by name."""
 
 
-async def _detect_all_sources(*, config: Config | None = None) -> list[SourceInfo]:
-    """Ask every registered adapter at once whether its tool is there.
+async def _detect_all_sources(
+    *, adapters: Iterable[SourceAdapter] | None = None, config: Config | None = None
+) -> list[SourceInfo]:
+    """Ask every adapter at once whether its tool is there.
+
+    Parameters
+    ----------
+    adapters
+        Whom to ask; default: the registered ones.
+    config
+        Folders and settings.
 
     Returns
     -------
     list of SourceInfo
-        Those that are, in registry order.
+        Those that are, in the adapters' order.
 
     Raises
     ------
@@ -69,7 +79,8 @@ async def _detect_all_sources(*, config: Config | None = None) -> list[SourceInf
     ['claude-code', 'codex', 'cursor', 'trae', 'copilot']
     """
     config = checked(config)
-    found = await asyncio.gather(*(a.detect(config) for a in registered().values()))
+    asked = registered().values() if adapters is None else adapters
+    found = await asyncio.gather(*(a.detect(config) for a in asked))
     return [info for info in found if info is not None]
 
 
@@ -180,9 +191,18 @@ async def _find_candidates(
     config = checked(config)
     found: list[Candidate] = []
     for adapter in _chosen(adapters, config):
-        if await adapter.detect(config) is not None:
-            found += await _scan_one(adapter, config)
+        found += await collect(adapter, config)
     return found
+
+
+async def collect(adapter: SourceAdapter, config: Config) -> list[Candidate]:
+    """Detect and scan one source; raises what they raise."""
+    return await _scan_one(adapter, config) if await adapter.detect(config) is not None else []
+
+
+def unregistered() -> Mapping[str, SourceAdapter]:
+    """Adapters that were scanned in this session without being registered."""
+    return MappingProxyType(_UNREGISTERED)
 
 
 async def _scan_one(adapter: SourceAdapter, config: Config) -> list[Candidate]:
@@ -301,42 +321,6 @@ def _adapters_for(names: set[str], given: Iterable[SourceAdapter]) -> Mapping[st
         raise AdapterError("adapters must be a list of adapters; registered ones are found by themselves")
     known = {**_UNREGISTERED, **registered(), **{a.name: a for a in given}}
     return {name: known[name] if name in known else get_adapter(name) for name in names}
-
-
-def ablate(conversations: Iterable[Conversation]) -> pl.DataFrame:
-    """Leave each hashed field out in turn and count which conversations then collide.
-
-    Parameters
-    ----------
-    conversations
-        A `Corpus` or conversation records.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per field; columns: ``frames.ABLATIONS``.
-
-    Examples
-    --------
-    >>> import crystal_nb as cnb
-    >>> config = cnb.samples.config()
-    >>> cnb.ablate(cnb.parse(cnb.scan(config=config), config=config)).height
-    8
-    """
-    from crystal_nb import frames
-    from crystal_nb.identity import namespace
-
-    def row(found: hashing.Ablation) -> dict[str, Any]:
-        pair = [namespace(source, str(id)) for source, id in found.example or ()]
-        return {
-            "field": found.field,
-            "groups": found.groups,
-            "conversations": found.conversations,
-            "example_a": pair[0] if pair else None,
-            "example_b": pair[1] if pair else None,
-        }
-
-    return frames.to_frame(frames.ABLATIONS, map(row, hashing.ablate(conversations)))
 
 
 detect_all_sources, detect_all_sources_async = twins(_detect_all_sources)

@@ -10,7 +10,7 @@ from crystal_nb.adapters import claude_code, codex, copilot, cursor, trae
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, UnknownAdapterError
 
-__all__ = ["get_adapter", "register", "registered"]
+__all__ = ["add_to", "get_adapter", "register", "registered"]
 
 _REGISTRY: dict[str, SourceAdapter] = {}
 
@@ -31,17 +31,22 @@ def register(adapter: SourceAdapter) -> SourceAdapter:
     AdapterError
         If it lacks what the importer needs of it.
     """
+    return add_to(_REGISTRY, adapter)
+
+
+def add_to(registry: dict[str, SourceAdapter], adapter: SourceAdapter) -> SourceAdapter:
+    """`register` for a registry of one's own."""
     if not isinstance(adapter, SourceAdapter):
         raise AdapterError(
             f"{adapter!r} is no adapter: it needs name, display_name, parser_version, detect, scan, parse"
         )
     if not (isinstance(adapter.name, str) and adapter.name):
         raise AdapterError(f"an adapter's name must be a non-empty text, not {adapter.name!r}")
-    if adapter.name in _REGISTRY:
+    if adapter.name in registry:
         warnings.warn(
-            f"adapter {adapter.name!r} was registered already; replaced", DuplicateAdapterWarning, stacklevel=2
+            f"adapter {adapter.name!r} was registered already; replaced", DuplicateAdapterWarning, stacklevel=3
         )
-    _REGISTRY[adapter.name] = adapter
+    registry[adapter.name] = adapter
     return adapter
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 
 from crystal_nb.adapters.base import open_file
 
-__all__ = ["Fingerprint", "decode", "fingerprint", "read", "utf8"]
+__all__ = ["Fingerprint", "decode", "fingerprint", "header", "read", "utf8"]
 
 T = TypeVar("T")
 StrPath = str | os.PathLike[str]
@@ -66,6 +66,12 @@ def fingerprint(path: StrPath) -> Fingerprint:
     with open_file(path) as file:
         status = os.fstat(file.fileno())
         return Fingerprint(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, file.read(28)[24:])
+
+
+def header(path: StrPath, size: int) -> bytes:
+    """First bytes of a file; raises as `fingerprint`."""
+    with open_file(path) as file:
+        return file.read(size) or b""
 
 
 def read(path: StrPath, query: Query[T], *, wal: bool = False) -> T:

@@ -1,0 +1,265 @@
+"""Planning and importing: decisions about all candidates, written into a store or not.
+
+Source: ``pinned-importer.md`` sections 3 and 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from crystal_nb import decide, importer
+from crystal_nb._loop import twins
+from crystal_nb.adapters import registered
+from crystal_nb.adapters.base import Parsed, SourceAdapter
+from crystal_nb.candidates import Candidates, as_candidates
+from crystal_nb.config import Config, checked
+from crystal_nb.errors import AdapterError, StoreError
+from crystal_nb.fingerprint import Fingerprints
+from crystal_nb.hashing import content_hash
+from crystal_nb.policy import Policy, policy_of
+from crystal_nb.progress import shown
+from crystal_nb.records import Candidate, Decision
+from crystal_nb.report import ImportReport, Outcome, SourceFailure
+from crystal_nb.states import States
+from crystal_nb.store import Store
+from crystal_nb.store_writes import Applied
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["OnDecision", "import_all", "import_all_async", "outcomes", "plan", "plan_async"]
+
+OnDecision: TypeAlias = Callable[[int, int, Candidate, Decision], None]
+_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Run:
+    """What holds for all candidates of a run."""
+
+    policy: Policy
+    states: States
+    config: Config
+    adapters: Mapping[str, SourceAdapter]
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+
+async def outcomes(
+    run: Run, candidates: list[Candidate], write: Callable[[Outcome], Outcome]
+) -> AsyncIterator[Outcome]:
+    """Decide about one candidate after the other; ``write`` does what is to be done with each.
+
+    A cancellation comes in between two candidates.
+    """
+    paused = time.monotonic()
+    for candidate in candidates:
+        outcome = write(await _decide(run, candidate))
+        run.states.note(candidate, outcome.decision, run.policy)
+        yield outcome
+        if time.monotonic() - paused > _PAUSE_SECONDS:
+            await asyncio.sleep(0)
+            paused = time.monotonic()
+
+
+async def _decide(run: Run, candidate: Candidate) -> Outcome:
+    """Steps a to h up to the writing."""
+    policy, adapter = run.policy, run.adapters.get(candidate.source)
+    stored = run.states.find(candidate, policy)
+    mark = run.fingerprints(candidate) if decide.wants_fingerprint(candidate, stored, policy) else None
+    version = None if adapter is None else adapter.parser_version or f"{adapter.name}@1"
+    decision = decide.before_parse(candidate, stored, policy, parser_version=version, fingerprint=mark)
+    if decision.action != "parse" or adapter is None:
+        return Outcome(candidate, decision)
+    if policy.fingerprint and mark is None:
+        decision = decide.with_fingerprint(decision, run.fingerprints(candidate))
+    try:
+        conversation = (await _parse(adapter, candidate, run.config)).conversation
+        digest = content_hash(conversation)
+        row_id = decide.row_id(decision, stored, conversation, policy)
+        owner = run.states.owner(candidate.source, row_id, policy)
+        decided = decide.after_parse(decision, stored, conversation, digest, policy, owner=owner)
+    except Exception as error:  # the per-candidate guard: whatever one parse raises, the others go on
+        return Outcome(candidate, decide.failed(decision, _reason(error)))
+    return Outcome(candidate, decided, conversation)
+
+
+async def _parse(adapter: SourceAdapter, candidate: Candidate, config: Config) -> Parsed:
+    parsed = await adapter.parse(candidate, config)
+    if not isinstance(parsed, Parsed):
+        raise AdapterError("parse gave no Parsed")
+    return parsed
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+async def _plan(
+    candidates: Candidates,
+    store: Store,
+    *,
+    profile: str | Policy = "chatcrystal",
+    adapters: Iterable[SourceAdapter] = (),
+    config: Config | None = None,
+    on_progress: OnDecision | None = None,
+) -> pl.DataFrame:
+    """Say what an import would do with each candidate; nothing is written anywhere.
+
+    Parameters
+    ----------
+    candidates
+        A frame made by `scan`, or records.
+    store
+        What is stored already; a ChatCrystal database will do.
+    profile
+        ``chatcrystal``, ``careful`` or a `Policy`.
+    adapters
+        Adapters to use before registered ones of the same name.
+    config
+        The configuration that the scan had.
+    on_progress
+        Called after each candidate with the number done, the total, the candidate and the decision.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per candidate; columns: ``decision_frames.DECISIONS``. Each decision counts on those before it.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb, tempfile
+    >>> config = cnb.samples.config()
+    >>> with tempfile.TemporaryDirectory() as folder, cnb.open_store(f"{folder}/imports.db") as store:
+    ...     cnb.plan(cnb.scan("trae", config=config), store, config=config)["action"].unique().to_list()
+    ['insert']
+    """
+    from crystal_nb.report import decisions_frame
+
+    config, listed = checked(config), as_candidates(candidates)
+    run = Run(policy_of(profile), store.states(), config, _by_name(adapters))
+    found = []
+    async for outcome in outcomes(run, listed, lambda outcome: outcome):
+        found.append(outcome.without_conversation())
+        if on_progress is not None:
+            on_progress(len(found), len(listed), outcome.candidate, outcome.decision)
+    return decisions_frame(found)
+
+
+def _by_name(adapters: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
+    return {**importer.unregistered(), **registered(), **{a.name: a for a in adapters}}
+
+
+async def _import_all(
+    store: Store,
+    candidates: Candidates | None = None,
+    *,
+    profile: str | Policy = "chatcrystal",
+    adapters: Iterable[SourceAdapter] = (),
+    config: Config | None = None,
+    on_progress: OnDecision | None = None,
+    progress: bool | None = None,
+) -> ImportReport:
+    """Import into a store, one conversation per transaction.
+
+    Interrupted, it stops between two conversations, and running it again goes on: by the careful
+    profile what was written stays; by the pinned one the file changes only at the end of a run, so
+    a run that does not end leaves nothing.
+
+    Parameters
+    ----------
+    store
+        A store that `open_store` made with the same profile.
+    candidates
+        What to import; default: all that the enabled adapters find.
+    profile
+        ``chatcrystal``, ``careful`` or a `Policy`.
+    adapters
+        Adapters to use beside the enabled ones, and before registered ones of the same name.
+    config
+        Folders and settings.
+    on_progress
+        Called after each candidate with the number done, the total, the candidate and the decision.
+    progress
+        Whether to show a progress bar; default: in notebooks and on terminals.
+
+    Returns
+    -------
+    ImportReport
+        Counts, id lists, and the decisions as a frame.
+
+    Raises
+    ------
+    DetectError, ScanError
+        If a source fails and the policy ends the import there, as the pinned one does.
+    StoreError
+        If the store can't be written: a copy to look at, or locked or full in a way that the policy
+        does not survive.
+    ConfigError
+        If the store keeps its rows in another way than the policy needs.
+
+    Examples
+    --------
+    >>> import crystal_nb as cnb, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, cnb.open_store(f"{folder}/imports.db") as store:
+    ...     report = cnb.import_all(store, config=cnb.samples.config())
+    ...     again = cnb.import_all(store, config=cnb.samples.config())
+    >>> report.imported > 5, again.imported
+    (True, 0)
+    """
+    config, policy = checked(config), policy_of(profile)
+    store.check_policy(policy)
+    failures: list[SourceFailure] = []
+    given = list(adapters)
+    listed = await _collect(policy, given, config, failures) if candidates is None else as_candidates(candidates)
+    run = Run(policy, store.states(), config, _by_name(given))
+    done: list[Outcome] = []
+    with store.batch(policy), shown(len(listed), "Importing", progress) as step:
+        async for outcome in outcomes(run, listed, lambda outcome: _write(store, policy, outcome)):
+            done.append(outcome.without_conversation())
+            step()
+            if on_progress is not None:
+                on_progress(len(done), len(listed), outcome.candidate, outcome.decision)
+    return ImportReport(policy.name, tuple(done), tuple(failures))
+
+
+async def _collect(
+    policy: Policy, given: list[SourceAdapter], config: Config, failures: list[SourceFailure]
+) -> list[Candidate]:
+    """Steps 1 and 2: detect and scan, one source after the other."""
+    enabled = {name: adapter for name, adapter in registered().items() if name in config.enabled_sources}
+    found: list[Candidate] = []
+    for adapter in {**enabled, **{a.name: a for a in given}}.values():
+        try:
+            found += await importer.collect(adapter, config)
+        except Exception as error:
+            if policy.failing_source == "abort":
+                raise
+            failures.append(SourceFailure(adapter.name, type(error).__name__, _reason(error)))
+    return found
+
+
+def _write(store: Store, policy: Policy, outcome: Outcome) -> Outcome:
+    """Write one decision; a failure becomes the decision ``error``, with a row in the import log."""
+    applied = Applied()
+    if outcome.decision.action != "error":
+        try:
+            applied = store.apply(outcome.decision, outcome.candidate, outcome.conversation, policy)
+        except StoreError as error:
+            if policy.save == "at-end" and store.batch_lost:
+                raise
+            outcome = Outcome(outcome.candidate, decide.failed(outcome.decision, str(error)))
+    if outcome.decision.action == "error":
+        try:
+            store.log_error(outcome.candidate.file_path, outcome.decision.reason)
+        except StoreError:
+            if not policy.guard_log:
+                raise
+    return Outcome(outcome.candidate, outcome.decision, outcome.conversation, applied)
+
+
+plan, plan_async = twins(_plan)
+import_all, import_all_async = twins(_import_all)

@@ -1,0 +1,350 @@
+"""A database of imported conversations: this package's own, or a ChatCrystal one to look at.
+
+Source: ``pinned-importer.md`` sections 3 and 8.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from crystal_nb import ecma, store_schema
+from crystal_nb.adapters import vscdb
+from crystal_nb.config import Config, checked
+from crystal_nb.errors import ConfigError, StoreError
+from crystal_nb.policy import Policy, policy_of
+from crystal_nb.records import Candidate, Conversation, Decision, StoredConversation
+from crystal_nb.states import States
+from crystal_nb.store_copy import connect, copy_database
+from crystal_nb.store_schema import Layout
+from crystal_nb.store_writes import Applied, write, write_log, write_short
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Store", "open_store"]
+
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    profile: str | Policy = "chatcrystal",
+    read_only: bool = False,
+    config: Config | None = None,
+) -> Store:
+    """Open a store, or create it.
+
+    Parameters
+    ----------
+    path
+        A database of this package, a ChatCrystal database, or a file that is not there yet.
+    profile
+        Whose rules a new store's rows follow; an existing one keeps its own layout.
+    read_only
+        Open a copy of what is there. A ChatCrystal database is always opened like that: it is read as
+        it is now, with its write-ahead log, and never altered or locked.
+    config
+        Its clock gives the times that are written.
+
+    Returns
+    -------
+    Store
+        To be closed, or used in a ``with`` block.
+
+    Raises
+    ------
+    StoreError
+        If the file is no database, one of another kind, of a newer version, damaged or locked.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, open_store(Path(folder, "imports.db")) as store:
+    ...     store.conversations().height, store.read_only
+    (0, False)
+    """
+    path, config = Path(path), checked(config)
+    policy = policy_of(profile)
+    kind = _kind(path)
+    if kind == "own" and not read_only:
+        return Store(path, _open_own(path, None, config), config=config)
+    if kind != "new":
+        return _open_copy(path, config)
+    if read_only:
+        raise StoreError("there is no such database", path=path)
+    return Store(path, _open_own(path, Layout.of(policy), config), config=config)
+
+
+def _kind(path: Path) -> str:
+    """``new``, ``own`` or ``other``, by the file's header."""
+    try:
+        header = vscdb.header(path, _HEADER_BYTES)
+    except FileNotFoundError:
+        return "new"
+    except OSError as error:
+        raise StoreError(error.strerror or str(error), path=path) from error
+    if not header:
+        return "new"
+    if not header.startswith(_SQLITE_MAGIC):
+        raise StoreError("this is no SQLite database", path=path)
+    return "own" if int.from_bytes(header[68:72], "big") == store_schema.APPLICATION_ID else "other"
+
+
+def _open_own(path: Path, layout: Layout | None, config: Config) -> sqlite3.Connection:
+    with _reported(path):
+        connection = connect(str(path))
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version > store_schema.VERSION:
+                known = store_schema.VERSION
+                raise StoreError(f"its version is {version}, newer than {known}, the last one known here", path=path)
+            store_schema.migrate(connection, layout or Layout.found_in(connection), ecma.iso_time(config.clock()))
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _open_copy(path: Path, config: Config) -> Store:
+    """Copy a database as it is now to a private folder and open that."""
+    folder = tempfile.mkdtemp(prefix="crystal-nb-")
+    try:
+        with _reported(path):
+            connection = connect(str(Path(folder, "copy.db")))
+            vscdb.read(path, lambda there: there.backup(connection), wal=True)
+            _check_tables(connection, path)
+            connection.execute("PRAGMA query_only = 1")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Store(path, connection, config=config, read_only=True, folder=folder)
+
+
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    for table in ("conversations", "messages"):
+        if not {"id", "source" if table == "conversations" else "conversation_id"} <= set(
+            store_schema.columns_of(connection, table)
+        ):
+            raise StoreError(f"this is no database of imported conversations: no fitting table {table}", path=path)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == store_schema.APPLICATION_ID and version > store_schema.VERSION:
+        raise StoreError(
+            f"its version is {version}, newer than {store_schema.VERSION}, the last one known here", path=path
+        )
+
+
+@contextmanager
+def _reported(path: Path | str) -> Iterator[None]:
+    """Turn SQLite's errors into `StoreError`."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(str(error), path=path) from error
+
+
+class Store:
+    """Imported conversations in an SQLite database; `open_store` makes one.
+
+    Attributes
+    ----------
+    path : Path | None
+        The database; None for one in memory.
+    read_only : bool
+        Whether it is a copy to look at.
+    layout : Layout
+        What identifies its rows.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        connection: sqlite3.Connection,
+        *,
+        config: Config,
+        read_only: bool = False,
+        folder: str | None = None,
+    ) -> None:
+        self.path, self.read_only = path, read_only
+        self.layout = Layout.found_in(connection)
+        self._connection, self._config, self._folder = connection, config, folder
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database; a second time does nothing."""
+        self._connection.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __repr__(self) -> str:
+        count = "closed"
+        try:
+            (found,) = self._connection.execute("SELECT count(*) FROM conversations").fetchone()
+            count = f"{found:,} conversation{'' if found == 1 else 's'}"
+        except sqlite3.Error:
+            pass
+        return f"Store: {self.path or 'in memory'}, {count}{', read-only' if self.read_only else ''}"
+
+    def states(self) -> States:
+        """All that decisions look at, by one query."""
+        with self.reported():
+            known = store_schema.columns_of(self._connection, "conversations")
+            names = ("source", "id", "source_conversation_id", "file_size", "file_mtime", "content_hash")
+            fields = [name if name in known else "NULL" for name in (*names, "parser_version", "fingerprint")]
+            query = f"SELECT {', '.join(fields)}, 0 FROM conversations"
+            if store_schema.columns_of(self._connection, "short_candidates"):
+                query += (
+                    " UNION ALL SELECT source, candidate_id, candidate_id, file_size, file_mtime, NULL,"
+                    " parser_version, fingerprint, 1 FROM short_candidates"
+                )
+            return States(map(_stored, self._connection.execute(query)))
+
+    def conversations(self) -> pl.DataFrame:
+        """One row per stored conversation; columns: ``store_frames.STORED_CONVERSATIONS``."""
+        return self._frame("conversations")
+
+    def messages(self) -> pl.DataFrame:
+        """One row per stored message; columns: ``store_frames.STORED_MESSAGES``."""
+        return self._frame("messages")
+
+    def notes(self) -> pl.DataFrame:
+        """One row per note; columns: ``store_frames.NOTES``."""
+        return self._frame("notes")
+
+    def import_log(self) -> pl.DataFrame:
+        """One row per entry of the import log; columns: ``store_frames.IMPORT_LOG``."""
+        return self._frame("import_log")
+
+    def clean_up_tasks(self) -> pl.DataFrame:
+        """One row per clean-up of a deleted note's vectors; columns: ``store_frames.CLEAN_UP_TASKS``."""
+        return self._frame("clean_up_tasks")
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        from crystal_nb import store_frames
+
+        with self.reported():
+            return store_frames.read(self._connection, name)
+
+    def copy(self, policy: Policy | None = None) -> Store:
+        """A copy in memory, to try things on.
+
+        Parameters
+        ----------
+        policy
+            Lays the copy's rows out as this policy needs them; default: as they are.
+        """
+        layout = None if policy is None else Layout.of(policy)
+        with self.reported():
+            return Store(None, copy_database(self._connection, layout, self._now()), config=self._config)
+
+    def _now(self) -> str:
+        return ecma.iso_time(self._config.clock())
+
+    def check_policy(self, policy: Policy) -> None:
+        """Refuse what can't be written here.
+
+        Raises
+        ------
+        StoreError
+            If the store is a copy to look at.
+        ConfigError
+            If the policy identifies rows in another way than this store.
+        """
+        if self.read_only:
+            raise StoreError("opened to be looked at; nothing can be imported into it", path=self.path)
+        if Layout.of(policy) != self.layout:
+            raise ConfigError(
+                f"{self.path}: this store keeps {self.layout.describe()}, the policy {policy.name!r} needs "
+                f"{Layout.of(policy).describe()}; create another store with open_store(path, profile=…)"
+            )
+
+    @contextmanager
+    def batch(self, policy: Policy) -> Iterator[None]:
+        """Hold a run: by ``save="at-end"`` the file changes when it ends well, and only then."""
+        if policy.save == "each":
+            yield
+            return
+        with self.reported():
+            self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self.reported():
+                self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        if policy.foreign_keys == "until-saved":
+            self._connection.execute("PRAGMA foreign_keys = OFF")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One conversation's changes: a transaction, or a part of the run's."""
+        inside = self._connection.in_transaction
+        self._connection.execute("SAVEPOINT one" if inside else "BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("RELEASE one" if inside else "COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO one" if inside else "ROLLBACK")
+                if inside:
+                    self._connection.execute("RELEASE one")
+            raise
+
+    def apply(
+        self, decision: Decision, candidate: Candidate, conversation: Conversation | None, policy: Policy
+    ) -> Applied:
+        """Write one decision in one transaction; durable when it returns, unless a batch holds it.
+
+        Raises
+        ------
+        StoreError
+            If it can't be written; then nothing of it is.
+        """
+        with self.reported():
+            if decision.action == "skip-short" and policy.remember_short and decision.message_count is not None:
+                with self._transaction():
+                    write_short(self._connection, decision, candidate)
+            if decision.action not in ("insert", "replace", "metadata-update") or conversation is None:
+                return Applied()
+            with self._transaction():
+                return write(self._connection, self.layout, policy, decision, candidate, conversation, self._now())
+
+    def log_error(self, file_path: str, message: str) -> None:
+        """Add a row ``error`` to the import log; raises `StoreError` when it can't."""
+        with self.reported(), self._transaction():
+            write_log(self._connection, file_path, "error", message, self._now())
+
+    @property
+    def batch_lost(self) -> bool:
+        """Whether SQLite gave up the transaction of a running batch, as on a full disk."""
+        return not self._connection.in_transaction
+
+    def reported(self) -> Any:
+        """Context in which SQLite's errors become `StoreError`."""
+        return _reported(self.path or "in memory")
+
+
+def _stored(row: tuple[Any, ...]) -> StoredConversation:
+    source, id, candidate_id, size, mtime, digest, version, fingerprint, is_short = row
+    return StoredConversation(source, id, candidate_id, size, mtime, digest, version, fingerprint, bool(is_short))

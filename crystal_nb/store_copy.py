@@ -1,0 +1,56 @@
+"""Connections to stores, and copies of them in memory, laid out anew where another policy needs that."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from crystal_nb.store_schema import Layout, columns_of, complete, migrate
+
+__all__ = ["connect", "copy_database"]
+
+_BUSY_SECONDS = 5.0
+_TABLES = ("conversations", "messages", "notes", "note_tags", "import_log", "vector_cleanup_tasks", "short_candidates")
+
+
+def connect(database: str) -> sqlite3.Connection:
+    """Open a database with foreign keys on; bad UTF-8 comes as U+FFFD."""
+    connection = sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def copy_database(origin: sqlite3.Connection, layout: Layout | None, now: str) -> sqlite3.Connection:
+    """Copy a database into memory.
+
+    Without a change of layout everything comes along, also tables that only another program knows.
+    """
+    copy = connect(":memory:")
+    copy.execute("PRAGMA foreign_keys = OFF")
+    if layout is None or layout == Layout.found_in(origin):
+        origin.backup(copy)
+        complete(copy)
+    else:
+        migrate(copy, layout, now)
+        for table in _TABLES:
+            _copy_rows(origin, copy, table)
+    copy.execute("PRAGMA foreign_keys = ON")
+    return copy
+
+
+def _copy_rows(origin: sqlite3.Connection, copy: sqlite3.Connection, table: str) -> None:
+    """Copy the columns that both have; rows that meet in the new layout's key: the last one stays."""
+    known = columns_of(origin, table)
+    if not known:
+        return
+    shared = [name for name in columns_of(copy, table) if name in known]
+    fields = [f"t.{name}" for name in shared]
+    from_, order = f"{table} t", "t.rowid"
+    if "source" in columns_of(copy, table) and "source" not in known:
+        shared, fields = [*shared, "source"], [*fields, "c.source"]
+        from_ += " LEFT JOIN conversations c ON c.id = t.conversation_id"
+    rows = origin.execute(f"SELECT {', '.join(fields)} FROM {from_} ORDER BY {order}")
+    marks = ", ".join("?" * len(shared))
+    with copy:
+        copy.execute("BEGIN")
+        copy.executemany(f"INSERT OR REPLACE INTO {table} ({', '.join(shared)}) VALUES ({marks})", rows)
