@@ -47,6 +47,13 @@ from crystal_nb.importer import (
 )
 from crystal_nb.policy import CAREFUL, PINNED, Policy
 from crystal_nb.records import UNSET, Candidate, Conversation, Decision, Fate, Message, SourceInfo, Step
+from crystal_nb.rehearsal import (
+    Rehearsal,
+    compare_policies,
+    compare_policies_async,
+    rehearse,
+    rehearse_async,
+)
 from crystal_nb.reimport import import_all, import_all_async, plan, plan_async
 from crystal_nb.remote import (
     RemoteBuild,
@@ -61,7 +68,8 @@ from crystal_nb.remote import (
 from crystal_nb.remote_ingest import ingest
 from crystal_nb.report import ImportReport
 from crystal_nb.scenarios import own_subject, run_scenarios
-from crystal_nb.store import Store, open_store
+from crystal_nb.store import Store
+from crystal_nb.store_open import open_store
 
 __all__ = [
     "CAREFUL",
@@ -85,6 +93,7 @@ __all__ = [
     "ParseError",
     "Parsed",
     "Policy",
+    "Rehearsal",
     "RemoteBuild",
     "RemotePayloadError",
     "Rules",
@@ -103,6 +112,8 @@ __all__ = [
     "build_remote",
     "build_remote_async",
     "canonical_json",
+    "compare_policies",
+    "compare_policies_async",
     "content_hash",
     "detect_all_sources",
     "detect_all_sources_async",
@@ -124,6 +135,8 @@ __all__ = [
     "plan_async",
     "read_item",
     "register",
+    "rehearse",
+    "rehearse_async",
     "remote_batches",
     "remote_item",
     "remote_json",

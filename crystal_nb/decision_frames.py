@@ -13,8 +13,9 @@ from crystal_nb.frames import Column, Table, to_frame
 if TYPE_CHECKING:
     from crystal_nb.records import Step
     from crystal_nb.report import Outcome
+    from crystal_nb.store_changes import Change
 
-__all__ = ["DECISIONS", "STOLEN", "decisions", "stolen"]
+__all__ = ["CHANGES", "DECISIONS", "POLICY_SCORES", "STOLEN", "changes", "decisions", "policy_scores", "stolen"]
 
 _STEP = pl.Struct({"step": pl.String, "stored": pl.String, "now": pl.String, "answer": pl.Boolean})
 DECISIONS: Table = {
@@ -37,6 +38,29 @@ STOLEN: Table = {
     "conversation_id": Column(pl.String, "Id of its row."),
     "message_id": Column(pl.String, "The shared message id."),
     "from_conversation": Column(pl.String, "Id of the conversation that lost the row."),
+}
+
+CHANGES: Table = {
+    "table": Column(pl.String, "Name of the table."),
+    "change": Column(pl.String, "added, changed, removed, or stolen from another conversation."),
+    "key": Column(pl.String, "What identifies the row."),
+    "source": Column(pl.String, "Source of the conversation it belongs to, where the table says it."),
+    "conversation_id": Column(pl.String, "Conversation it belongs to; of a removed row, belonged to."),
+    "from_conversation": Column(pl.String, "Conversation that a stolen message belonged to."),
+    "columns": Column(pl.List(pl.String), "Columns with other values, of a row that changed."),
+}
+POLICY_SCORES: Table = {
+    "policy": Column(pl.String, "Name of the policy."),
+    "candidates": Column(pl.UInt32, "Candidates."),
+    "parses": Column(pl.UInt32, "Candidates that are parsed."),
+    "needless_parses": Column(pl.UInt32, "Of these, those that bring no new content."),
+    "false_skips": Column(pl.UInt32, "Skipped as unchanged, although a parse gives another hash than the stored one."),
+    "replaces": Column(pl.UInt32, "Conversations that are replaced."),
+    "needless_replaces": Column(pl.UInt32, "Of these, those whose stored rows are equal already."),
+    "errors": Column(pl.UInt32, "Candidates that fail."),
+    "rows_stolen": Column(pl.UInt32, "Messages taken from other conversations."),
+    "incomplete": Column(pl.UInt32, "Conversations with fewer or more message rows than their count says, afterwards."),
+    "duplicates": Column(pl.UInt32, "Conversations whose content their source has already, afterwards."),
 }
 
 
@@ -80,3 +104,26 @@ def stolen(outcomes: Iterable[Outcome]) -> pl.DataFrame:
         for m, owner in o.applied.stolen
     ]
     return to_frame(STOLEN, rows)
+
+
+def changes(found: Iterable[Change]) -> pl.DataFrame:
+    """One row per row that changed, tables and keys in order."""
+    rows = sorted(found, key=lambda c: (c.table, c.key, c.change))
+    return to_frame(CHANGES, (_change_row(c) for c in rows))
+
+
+def _change_row(c: Change) -> dict[str, Any]:
+    return {
+        "table": c.table,
+        "change": c.change,
+        "key": c.key,
+        "source": c.source,
+        "conversation_id": c.conversation_id,
+        "from_conversation": c.from_conversation,
+        "columns": list(c.columns),
+    }
+
+
+def policy_scores(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """One row per policy."""
+    return to_frame(POLICY_SCORES, rows)

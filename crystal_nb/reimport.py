@@ -77,14 +77,15 @@ async def _decide(run: Run, candidate: Candidate) -> Outcome:
     if policy.fingerprint and mark is None:
         decision = decide.with_fingerprint(decision, run.fingerprints(candidate))
     try:
-        conversation = (await _parse(adapter, candidate, run.config)).conversation
+        parsed = await _parse(adapter, candidate, run.config)
+        conversation = parsed.conversation
         digest = content_hash(conversation)
         row_id = decide.row_id(decision, stored, conversation, policy)
         owner = run.states.owner(candidate.source, row_id, policy)
         decided = decide.after_parse(decision, stored, conversation, digest, policy, owner=owner)
     except Exception as error:  # the per-candidate guard: whatever one parse raises, the others go on
         return Outcome(candidate, decide.failed(decision, _reason(error)))
-    return Outcome(candidate, decided, conversation)
+    return Outcome(candidate, decided, parsed)
 
 
 async def _parse(adapter: SourceAdapter, candidate: Candidate, config: Config) -> Parsed:
@@ -143,10 +144,15 @@ async def _plan(
     run = Run(policy_of(profile), store.states(), config, _by_name(adapters))
     found = []
     async for outcome in outcomes(run, listed, lambda outcome: outcome):
-        found.append(outcome.without_conversation())
+        found.append(outcome.without_parsed())
         if on_progress is not None:
             on_progress(len(found), len(listed), outcome.candidate, outcome.decision)
     return decisions_frame(found)
+
+
+def new_run(policy: Policy, config: Config, adapters: Iterable[SourceAdapter] = ()) -> Run:
+    """A run against an empty store."""
+    return Run(policy, States(), config, _by_name(adapters))
 
 
 def _by_name(adapters: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
@@ -161,6 +167,7 @@ async def _import_all(
     adapters: Iterable[SourceAdapter] = (),
     config: Config | None = None,
     on_progress: OnDecision | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
     progress: bool | None = None,
 ) -> ImportReport:
     """Import into a store, one conversation per transaction.
@@ -183,6 +190,8 @@ async def _import_all(
         Folders and settings.
     on_progress
         Called after each candidate with the number done, the total, the candidate and the decision.
+    on_outcome
+        Called with each `report.Outcome` before it is written, the parse's result included.
     progress
         Whether to show a progress bar; default: in notebooks and on terminals.
 
@@ -210,16 +219,47 @@ async def _import_all(
     >>> report.imported > 5, again.imported
     (True, 0)
     """
-    config, policy = checked(config), policy_of(profile)
+    config, policy, given = checked(config), policy_of(profile), list(adapters)
     store.check_policy(policy)
     failures: list[SourceFailure] = []
-    given = list(adapters)
     listed = await _collect(policy, given, config, failures) if candidates is None else as_candidates(candidates)
-    run = Run(policy, store.states(), config, _by_name(given))
+    return await import_into(
+        store,
+        listed,
+        policy,
+        given,
+        config,
+        failures=failures,
+        on_progress=on_progress,
+        on_outcome=on_outcome,
+        progress=progress,
+    )
+
+
+async def import_into(
+    store: Store,
+    listed: list[Candidate],
+    policy: Policy,
+    adapters: Iterable[SourceAdapter],
+    config: Config,
+    *,
+    failures: Iterable[SourceFailure] = (),
+    on_progress: OnDecision | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
+    progress: bool | None = False,
+) -> ImportReport:
+    """Step 3: decide about each candidate and write what was decided."""
+    run = Run(policy, store.states(), config, _by_name(adapters))
     done: list[Outcome] = []
+
+    def write(outcome: Outcome) -> Outcome:
+        if on_outcome is not None:
+            on_outcome(outcome)
+        return _write(store, policy, outcome)
+
     with store.batch(policy), shown(len(listed), "Importing", progress) as step:
-        async for outcome in outcomes(run, listed, lambda outcome: _write(store, policy, outcome)):
-            done.append(outcome.without_conversation())
+        async for outcome in outcomes(run, listed, write):
+            done.append(outcome.without_parsed())
             step()
             if on_progress is not None:
                 on_progress(len(done), len(listed), outcome.candidate, outcome.decision)
@@ -247,7 +287,8 @@ def _write(store: Store, policy: Policy, outcome: Outcome) -> Outcome:
     applied = Applied()
     if outcome.decision.action != "error":
         try:
-            applied = store.apply(outcome.decision, outcome.candidate, outcome.conversation, policy)
+            conversation = None if outcome.parsed is None else outcome.parsed.conversation
+            applied = store.apply(outcome.decision, outcome.candidate, conversation, policy)
         except StoreError as error:
             if policy.save == "at-end" and store.batch_lost:
                 raise
@@ -258,7 +299,7 @@ def _write(store: Store, policy: Policy, outcome: Outcome) -> Outcome:
         except StoreError:
             if not policy.guard_log:
                 raise
-    return Outcome(outcome.candidate, outcome.decision, outcome.conversation, applied)
+    return Outcome(outcome.candidate, outcome.decision, outcome.parsed, applied)
 
 
 plan, plan_async = twins(_plan)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from crystal_nb import ecma
-from crystal_nb.records import Candidate, Conversation, Decision, Step, printable
+from crystal_nb.adapters.base import Parsed
+from crystal_nb.records import Candidate, Decision, Step, printable
 from crystal_nb.store_writes import Applied
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ class Outcome(Struct, frozen=True):
 
     candidate: Candidate
     decision: Decision
-    conversation: Conversation | None = None
+    parsed: Parsed | None = None
     applied: Applied = Applied()
 
-    def without_conversation(self) -> Outcome:
+    def without_parsed(self) -> Outcome:
         """The same without the messages, so that a long run stays small."""
         return Outcome(self.candidate, self.decision, None, self.applied)
 

@@ -9,18 +9,30 @@ from __future__ import annotations
 import json as json_module
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.ecma import to_text, to_utf8_safe
 from crystal_nb.records import printable
+from crystal_nb.report import ImportReport, Outcome
 
-__all__ = ["CANDIDATE_COLUMNS", "SOURCE_COLUMNS", "corpus", "note", "progress", "rows"]
+__all__ = [
+    "CANDIDATE_COLUMNS",
+    "DECISION_COLUMNS",
+    "REMOTE_COLUMNS",
+    "SCENARIO_COLUMNS",
+    "SOURCE_COLUMNS",
+    "imported",
+    "note",
+    "rows",
+]
 
 SOURCE_COLUMNS = ("source", "display_name", "status", "conversations", "folder", "parser_version", "error", "note")
 CANDIDATE_COLUMNS = ("source", "id", "project_dir", "file_size", "file_mtime", "file_path")
+DECISION_COLUMNS = ("source", "candidate_id", "action", "reason", "path", "message_count", "content_hash", "file_path")
+SCENARIO_COLUMNS = ("scenario", "policy", "source", "step", "ok", "expected", "observed", "why")
+REMOTE_COLUMNS = ("index", "source", "source_conversation_id", "message_count", "status", "rule", "path", "error")
 _CONVERSATION_COLUMNS = (
     "source",
     "id",
@@ -63,16 +75,39 @@ def rows(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str],
         _tab_separated(table, columns)
 
 
-def corpus(found: Corpus, *, json: bool = False, samples: bool = False) -> None:
-    """Print what an import read: per conversation, per source, and what was lost."""
+def imported(
+    found: Corpus,
+    report: ImportReport,
+    *,
+    json: bool = False,
+    samples: bool = False,
+    store: str | None = None,
+    policy: str = "",
+) -> None:
+    """Print what an import parsed and decided: per conversation, per source, and what was lost."""
     table = [_conversation_row(p) for p in found.parsed]
     if json:
-        _print_json(_document(found, table, samples))
+        _print_json({**_document(found, table, samples), **_decided(report), "store": store, "policy": policy})
     elif sys.stdout.isatty():
         _corpus_tables(found, table)
+        _print(*repr(report).split("\n"))
     else:
         _tab_separated(table, _CONVERSATION_COLUMNS)
-        note(*repr(found).split("\n"))
+        note(*repr(found).split("\n"), *repr(report).split("\n"))
+
+
+def _decided(report: ImportReport) -> dict[str, Any]:
+    ids = ("imported_ids", "replaced_ids", "skipped_ids", "error_ids", "summarisation_candidates")
+    return {
+        "counts": {name: getattr(report, name) for name in ("total", "imported", "replaced", "skipped", "errors")},
+        **{name: [to_utf8_safe(id) for id in getattr(report, name)] for name in ids},
+        "decisions": [_decision_row(o) for o in report.outcomes],
+    }
+
+
+def _decision_row(outcome: Outcome) -> dict[str, Any]:
+    d = outcome.decision
+    return {"source": d.source, "candidate_id": d.candidate_id, "action": d.action, "reason": d.reason, "path": d.path}
 
 
 def _corpus_tables(found: Corpus, table: list[dict[str, Any]]) -> None:
@@ -189,17 +224,3 @@ def _short(name: str, value: Any) -> str:
     if not room or len(text) <= room:
         return text
     return f"{text[:room]}…" if name == "content_hash" else f"…{text[-room:]}"
-
-
-@contextmanager
-def progress(total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on a terminal, nothing elsewhere; yields what to call at each step."""
-    if not sys.stderr.isatty() or total == 0:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Parsing", total=total)
-        yield lambda: bar.advance(task)

@@ -5,10 +5,8 @@ Source: ``pinned-importer.md`` sections 3 and 8.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,143 +14,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from crystal_nb import ecma, store_schema
-from crystal_nb.adapters import vscdb
-from crystal_nb.config import Config, checked
+from crystal_nb.config import Config
 from crystal_nb.errors import ConfigError, StoreError
-from crystal_nb.policy import Policy, policy_of
+from crystal_nb.policy import Policy
 from crystal_nb.records import Candidate, Conversation, Decision, StoredConversation
+from crystal_nb.rehash import rehash, stored_conversation
 from crystal_nb.states import States
-from crystal_nb.store_copy import connect, copy_database
+from crystal_nb.store_copy import copy_database, new_database, reported
 from crystal_nb.store_schema import Layout
 from crystal_nb.store_writes import Applied, write, write_log, write_short
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Store", "open_store"]
-
-_SQLITE_MAGIC = b"SQLite format 3\0"
-_HEADER_BYTES = 100
-
-
-def open_store(
-    path: str | os.PathLike[str],
-    *,
-    profile: str | Policy = "chatcrystal",
-    read_only: bool = False,
-    config: Config | None = None,
-) -> Store:
-    """Open a store, or create it.
-
-    Parameters
-    ----------
-    path
-        A database of this package, a ChatCrystal database, or a file that is not there yet.
-    profile
-        Whose rules a new store's rows follow; an existing one keeps its own layout.
-    read_only
-        Open a copy of what is there. A ChatCrystal database is always opened like that: it is read as
-        it is now, with its write-ahead log, and never altered or locked.
-    config
-        Its clock gives the times that are written.
-
-    Returns
-    -------
-    Store
-        To be closed, or used in a ``with`` block.
-
-    Raises
-    ------
-    StoreError
-        If the file is no database, one of another kind, of a newer version, damaged or locked.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, open_store(Path(folder, "imports.db")) as store:
-    ...     store.conversations().height, store.read_only
-    (0, False)
-    """
-    path, config = Path(path), checked(config)
-    policy = policy_of(profile)
-    kind = _kind(path)
-    if kind == "own" and not read_only:
-        return Store(path, _open_own(path, None, config), config=config)
-    if kind != "new":
-        return _open_copy(path, config)
-    if read_only:
-        raise StoreError("there is no such database", path=path)
-    return Store(path, _open_own(path, Layout.of(policy), config), config=config)
-
-
-def _kind(path: Path) -> str:
-    """``new``, ``own`` or ``other``, by the file's header."""
-    try:
-        header = vscdb.header(path, _HEADER_BYTES)
-    except FileNotFoundError:
-        return "new"
-    except OSError as error:
-        raise StoreError(error.strerror or str(error), path=path) from error
-    if not header:
-        return "new"
-    if not header.startswith(_SQLITE_MAGIC):
-        raise StoreError("this is no SQLite database", path=path)
-    return "own" if int.from_bytes(header[68:72], "big") == store_schema.APPLICATION_ID else "other"
-
-
-def _open_own(path: Path, layout: Layout | None, config: Config) -> sqlite3.Connection:
-    with _reported(path):
-        connection = connect(str(path))
-        try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version > store_schema.VERSION:
-                known = store_schema.VERSION
-                raise StoreError(f"its version is {version}, newer than {known}, the last one known here", path=path)
-            store_schema.migrate(connection, layout or Layout.found_in(connection), ecma.iso_time(config.clock()))
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-def _open_copy(path: Path, config: Config) -> Store:
-    """Copy a database as it is now to a private folder and open that."""
-    folder = tempfile.mkdtemp(prefix="crystal-nb-")
-    try:
-        with _reported(path):
-            connection = connect(str(Path(folder, "copy.db")))
-            vscdb.read(path, lambda there: there.backup(connection), wal=True)
-            _check_tables(connection, path)
-            connection.execute("PRAGMA query_only = 1")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return Store(path, connection, config=config, read_only=True, folder=folder)
-
-
-def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    for table in ("conversations", "messages"):
-        if not {"id", "source" if table == "conversations" else "conversation_id"} <= set(
-            store_schema.columns_of(connection, table)
-        ):
-            raise StoreError(f"this is no database of imported conversations: no fitting table {table}", path=path)
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application == store_schema.APPLICATION_ID and version > store_schema.VERSION:
-        raise StoreError(
-            f"its version is {version}, newer than {store_schema.VERSION}, the last one known here", path=path
-        )
-
-
-@contextmanager
-def _reported(path: Path | str) -> Iterator[None]:
-    """Turn SQLite's errors into `StoreError`."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise StoreError(str(error), path=path) from error
+__all__ = ["Store"]
 
 
 class Store:
@@ -180,6 +55,16 @@ class Store:
         self.path, self.read_only = path, read_only
         self.layout = Layout.found_in(connection)
         self._connection, self._config, self._folder = connection, config, folder
+
+    @classmethod
+    def in_memory(cls, policy: Policy, config: Config) -> Store:
+        """An empty store that goes with the process.
+
+        >>> from crystal_nb.policy import PINNED
+        >>> Store.in_memory(PINNED, Config())
+        Store: in memory, 0 conversations
+        """
+        return cls(None, new_database(Layout.of(policy), ecma.iso_time(config.clock())), config=config)
 
     def __enter__(self) -> Store:
         return self
@@ -255,6 +140,16 @@ class Store:
         layout = None if policy is None else Layout.of(policy)
         with self.reported():
             return Store(None, copy_database(self._connection, layout, self._now()), config=self._config)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The SQLite connection, for questions that no method answers."""
+        return self._connection
+
+    def rehash(self, source: str, id: str) -> frozenset[str]:
+        """Hashes that the stored rows of a conversation can stand for."""
+        with self.reported():
+            return rehash(stored_conversation(self._connection, self.layout, source, id))
 
     def _now(self) -> str:
         return ecma.iso_time(self._config.clock())
@@ -342,7 +237,7 @@ class Store:
 
     def reported(self) -> Any:
         """Context in which SQLite's errors become `StoreError`."""
-        return _reported(self.path or "in memory")
+        return reported(self.path or "in memory")
 
 
 def _stored(row: tuple[Any, ...]) -> StoredConversation:

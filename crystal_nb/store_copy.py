@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from crystal_nb.errors import StoreError
 from crystal_nb.store_schema import Layout, columns_of, complete, migrate
 
-__all__ = ["connect", "copy_database"]
+__all__ = ["connect", "copy_database", "new_database", "reported"]
 
 _BUSY_SECONDS = 5.0
 _TABLES = ("conversations", "messages", "notes", "note_tags", "import_log", "vector_cleanup_tasks", "short_candidates")
@@ -20,21 +24,38 @@ def connect(database: str) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def reported(path: Path | str) -> Iterator[None]:
+    """Turn SQLite's errors into `StoreError`."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(str(error), path=path) from error
+
+
+def new_database(layout: Layout, now: str) -> sqlite3.Connection:
+    """An empty database in memory."""
+    connection = connect(":memory:")
+    migrate(connection, layout, now)
+    return connection
+
+
 def copy_database(origin: sqlite3.Connection, layout: Layout | None, now: str) -> sqlite3.Connection:
     """Copy a database into memory.
 
     Without a change of layout everything comes along, also tables that only another program knows.
     """
-    copy = connect(":memory:")
-    copy.execute("PRAGMA foreign_keys = OFF")
     if layout is None or layout == Layout.found_in(origin):
+        copy = connect(":memory:")
         origin.backup(copy)
         complete(copy)
     else:
-        migrate(copy, layout, now)
+        copy = new_database(layout, now)
+        copy.execute("PRAGMA foreign_keys = OFF")
         for table in _TABLES:
             _copy_rows(origin, copy, table)
-    copy.execute("PRAGMA foreign_keys = ON")
+    (cascading,) = origin.execute("PRAGMA foreign_keys").fetchone()
+    copy.execute(f"PRAGMA foreign_keys = {cascading}")
     return copy
 
 

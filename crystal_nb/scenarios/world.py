@@ -22,7 +22,7 @@ from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError
 from crystal_nb.policy import Policy
 from crystal_nb.records import Candidate, Decision, SourceInfo
 from crystal_nb.scenarios.subjects import Subject, Variant, subject_for
-from crystal_nb.store import open_store
+from crystal_nb.store_open import open_store
 
 __all__ = ["Scene", "Staged", "World", "staged"]
 

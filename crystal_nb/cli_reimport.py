@@ -1,0 +1,194 @@
+"""Commands about stores: import, plan, scenarios, remote."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crystal_nb import importer, reimport, remote, samples, scenarios, show
+from crystal_nb.cli_common import Home, Json, Names, ProfileName, StorePath, configuration, default_store, run, stop
+from crystal_nb.config import Config
+from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+from crystal_nb.policy import policy_of
+from crystal_nb.records import Candidate
+from crystal_nb.report import ImportReport, Outcome
+from crystal_nb.store import Store
+from crystal_nb.store_open import open_store
+
+__all__ = ["import_", "plan", "remote_app", "run_scenarios"]
+
+
+def import_(
+    names: Names = None,
+    home: Home = None,
+    json: Json = False,
+    store: StorePath = None,
+    profile: ProfileName = "chatcrystal",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
+    parquet: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the four frames as Parquet files into this folder.")
+    ] = None,
+) -> None:
+    """Import what is there into a store: conversations, content hashes, decisions, and what was lost.
+
+    What looks unchanged since the last import is skipped. No tool's file is touched. Without SOURCE
+    and --home, and with no histories on the machine, the bundled samples are read instead and stored
+    nowhere; it says so, and JSON has "samples": true.
+
+    Exit codes: 0 all imported, 1 some conversations failed, 2 could not run.
+    """
+    config = configuration(home)
+    policy = run(policy_of, profile)
+    found = run(importer.find_candidates, *names or (), config=config)
+    use_samples = not found and home is None and not names
+    if use_samples:
+        show.note("No histories found here; reading the bundled samples instead. (See: crystal-nb sources)")
+        config = samples.config()
+        found = run(importer.find_candidates, config=config)
+    elif not found:
+        show.note(f"No histories found of {', '.join(names or ['any source'])} in {config.home_path}")
+    path = None if use_samples and store is None else store or default_store(profile)
+    with _opened(path, profile, config, write=not dry_run) as opened:
+        corpus, report = run(_import_into, opened, found, profile, config)
+        if path is not None:
+            show.note(f"{'Nothing was written to' if dry_run else 'Stored in'} {path}")
+    if parquet is not None:
+        _write_parquet(corpus, parquet)
+    show.imported(
+        corpus, report, json=json, samples=use_samples, store=None if path is None else str(path), policy=policy.name
+    )
+    if report.errors and not use_samples:
+        raise typer.Exit(1)
+
+
+def _opened(path: Path | None, profile: str, config: Config, *, write: bool) -> Store:
+    """The store to write to, or a copy of it, or an empty one in memory."""
+    if path is not None and (write or path.exists()):
+        if write:
+            _make_folder(path.parent)
+        opened = run(open_store, path, profile=profile, read_only=not write, config=config)
+        return opened if write else run(opened.copy, policy_of(profile))
+    return Store.in_memory(policy_of(profile), config)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        stop(f"can't create {folder}: {error.strerror or error}")
+
+
+def _import_into(store: Store, found: list[Candidate], profile: str, config: Config) -> tuple[Corpus, ImportReport]:
+    """Import, and keep what was parsed on the way to be shown."""
+    parsed: list[ParsedConversation] = []
+
+    def keep(outcome: Outcome) -> None:
+        d, result = outcome.decision, outcome.parsed
+        if result is not None:
+            parsed.append(
+                ParsedConversation(
+                    outcome.candidate, result.conversation, result.fates, d.content_hash or "", d.parser_version or ""
+                )
+            )
+
+    report = reimport.import_all(store, found, profile=profile, config=config, on_outcome=keep)
+    failures = [
+        Failure(o.candidate, "error", o.decision.reason) for o in report.outcomes if o.decision.action == "error"
+    ]
+    return Corpus(parsed, failures), report
+
+
+def _write_parquet(corpus: Corpus, folder: Path) -> None:
+    _make_folder(folder)
+    try:
+        for name in ("conversations", "messages", "fates", "failures"):
+            getattr(corpus, name).write_parquet(folder / f"{name}.parquet")
+    except OSError as error:
+        stop(f"can't write to {folder}: {error.strerror or error}")
+    show.note(f"Wrote conversations, messages, fates and failures to {folder}")
+
+
+def plan(
+    names: Names = None,
+    home: Home = None,
+    json: Json = False,
+    store: StorePath = None,
+    profile: ProfileName = "chatcrystal",
+) -> None:
+    """Say what an import would do with each conversation, and why; nothing is written.
+
+    The store can be a ChatCrystal database, which is only read.
+    """
+    config = configuration(home)
+    run(policy_of, profile)
+    found = run(importer.find_candidates, *names or (), config=config)
+    path = store or default_store(profile)
+    if not path.exists():
+        show.note(f"There is no store at {path} yet; everything is new.")
+    known = run(open_store, path, read_only=True, config=config) if path.exists() else None
+    with known or Store.in_memory(policy_of(profile), config) as opened:
+        frame = run(reimport.plan, found, opened, profile=profile, config=config)
+    show.rows("Plan", list(frame.iter_rows(named=True)), show.DECISION_COLUMNS, json=json)
+    if "error" in frame["action"]:
+        raise typer.Exit(1)
+
+
+def run_scenarios(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Default: all.")] = None,
+    source: Annotated[str | None, typer.Option(help="Adapter whose files are imported.")] = None,
+    json: Json = False,
+) -> None:
+    """Act out the acceptance scenarios in temporary folders, by the pinned and the careful policy."""
+    frame = run(scenarios.run_scenarios, adapter=source, names=names or None)
+    show.rows("Scenarios", list(frame.iter_rows(named=True)), show.SCENARIO_COLUMNS, json=json)
+    if (frame["ok"] == False).any():  # noqa: E712 - a column, and null is not False
+        raise typer.Exit(1)
+
+
+remote_app = typer.Typer(no_args_is_help=True, help="Build and check payloads for a remote store; nothing is sent.")
+
+
+@remote_app.command()
+def build(
+    home: Home = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a file per request into this folder.")] = None,
+) -> None:
+    """Build the requests that an upload would send, a line each."""
+    built = run(remote.build_remote, config=configuration(home))
+    if out is not None:
+        _make_folder(out)
+    for number, request in enumerate(built.batches, 1):
+        text = remote.remote_json(request)
+        if out is None:
+            sys.stdout.buffer.write(text + b"\n")
+        else:
+            _write(out / f"request-{number:03}.json", text)
+    show.note(*repr(built).split("\n"))
+    if built.failures or built.too_large:
+        raise typer.Exit(1)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        stop(f"can't write {path}: {error.strerror or error}")
+
+
+@remote_app.command()
+def validate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A request as JSON; - for standard input.")],
+    json: Json = False,
+) -> None:
+    """Check each item of a request; the first rule that it breaks is named."""
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        stop(f"can't read {file}: {error.strerror or error}")
+    rows: list[dict[str, Any]] = list(run(remote.validate_remote, data).iter_rows(named=True))
+    show.rows("Items", rows, show.REMOTE_COLUMNS, json=json)
+    if any(row["status"] == "error" for row in rows):
+        raise typer.Exit(1)
