@@ -78,7 +78,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        stop(f"can't create {folder}: {error.strerror or error}")
+        stop(f"can't write to {folder}: {error.strerror or error}")
 
 
 def _import_into(store: Store, found: list[Candidate], profile: str, config: Config) -> tuple[Corpus, ImportReport]:

@@ -188,8 +188,12 @@ class Store:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        self._saved(policy)
+
+    def _saved(self, policy: Policy) -> None:
+        """The pinned importer's way to save resets the pragma."""
         if policy.foreign_keys == "until-saved":
-            self._connection.execute("PRAGMA foreign_keys = OFF")
+            self._connection.execute("PRAGMA foreign_keys = OFF")  # without effect inside a batch
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -223,7 +227,9 @@ class Store:
             if decision.action not in ("insert", "replace", "metadata-update") or conversation is None:
                 return Applied()
             with self._transaction():
-                return write(self._connection, self.layout, policy, decision, candidate, conversation, self._now())
+                done = write(self._connection, self.layout, policy, decision, candidate, conversation, self._now())
+            self._saved(policy)
+            return done
 
     def log_error(self, file_path: str, message: str) -> None:
         """Add a row ``error`` to the import log; raises `StoreError` when it can't."""

@@ -207,3 +207,87 @@ def test_lab_copies_the_notebooks_of_a_wheel_and_keeps_edited_ones(run, monkeypa
     assert edited.read_text() == "mine"
     assert run("lab", "--folder", "other").exit_code == 0
     assert (tmp_path / "other" / "01_explore_imports.ipynb").stat().st_size > 1000
+
+
+@pytest.fixture
+def codex_home(tmp_path) -> Path:
+    """A home with two sound conversations."""
+    from crystal_nb.scenarios.subjects import Sample, SampleMessage, write_codex
+
+    for id in ("a", "b"):
+        times = ("2026-01-05T10:00:00.000Z", "2026-01-05T10:00:01.000Z")
+        messages = (SampleMessage("user", HOSTILE, "1", times[0]), SampleMessage("assistant", "hi", "2", times[1]))
+        write_codex(tmp_path / "home", Sample(id, messages))
+    return tmp_path / "home"
+
+
+def test_an_import_is_stored_and_the_next_one_skips(run, codex_home, tmp_path):
+    words = ("import", "--home", str(codex_home), "--store", str(tmp_path / "new" / "s.db"), "--json")
+    first, second = (json.loads(run(*words).stdout) for _ in range(2))
+    assert (first["counts"]["imported"], second["counts"]["skipped"]) == (2, 2)
+    assert first["store"] == str(tmp_path / "new" / "s.db")
+    assert second["conversations"] == []
+
+
+def test_without_a_store_one_is_kept_per_profile_and_named(run, codex_home, tmp_path):
+    for profile in ("chatcrystal", "careful"):
+        result = run("import", "--home", str(codex_home), "--profile", profile)
+        path = tmp_path / "data" / "crystal_nb" / f"imports-{profile}.db"
+        assert f"Stored in {path}" in result.stderr
+        assert path.exists()
+
+
+def test_samples_are_stored_nowhere(run, tmp_path):
+    result = run("import")
+    assert "Stored" not in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_dry_run_writes_nothing(run, codex_home, tmp_path):
+    result = run("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"), "--dry-run", "--json")
+    assert json.loads(result.stdout)["counts"]["imported"] == 2
+    assert not (tmp_path / "s.db").exists()
+    run("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"))
+    before = (tmp_path / "s.db").read_bytes()
+    again = run("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"), "--dry-run", "--json")
+    assert json.loads(again.stdout)["counts"]["skipped"] == 2
+    assert (tmp_path / "s.db").read_bytes() == before
+
+
+def test_a_plan_names_the_path_to_each_decision(run, codex_home, tmp_path):
+    rows = json.loads(run("plan", "--home", str(codex_home), "--store", str(tmp_path / "s.db"), "--json").stdout)
+    assert [row["action"] for row in rows] == ["insert", "insert"]
+    assert rows[0]["path"].startswith("stored: no, adapter registered: yes")
+
+
+def test_scenarios_hold_and_say_so(run):
+    result = run("scenarios", "unchanged", "--json")
+    assert result.exit_code == 0
+    assert all(row["ok"] for row in json.loads(result.stdout))
+    assert run("scenarios", "nonsense").exit_code == 2
+
+
+def test_remote_requests_are_built_and_validated(run, codex_home, tmp_path):
+    built = run("remote", "build", "--home", str(codex_home), "--out", str(tmp_path / "out"))
+    assert built.exit_code == 0
+    file = tmp_path / "out" / "request-001.json"
+    valid = run("remote", "validate", str(file), "--json")
+    assert [row["status"] for row in json.loads(valid.stdout)] == ["ok", "ok"]
+    file.write_bytes(file.read_bytes().replace(b'"codex:a:', b'"codex:x:', 1))
+    broken = run("remote", "validate", str(file))
+    assert (broken.exit_code, "message-ids" in broken.stdout or "content-hash" in broken.stdout) == (1, True)
+    file.write_bytes(b"[]")
+    assert run("remote", "validate", str(file)).exit_code == 2
+    assert run("remote", "validate", str(tmp_path / "missing")).exit_code == 2
+
+
+@pytest.mark.parametrize("words", [["import", "--profile", "x"], ["plan", "--profile", "x"]])
+def test_an_unknown_profile_is_named(run, words):
+    result = run(*words)
+    assert (result.exit_code, "chatcrystal, careful" in result.stderr) == (2, True)
+
+
+def test_a_store_that_is_none_is_refused(run, codex_home, tmp_path):
+    (tmp_path / "s.db").write_text("no database")
+    result = run("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"))
+    assert (result.exit_code, "no SQLite database" in result.stderr) == (2, True)
