@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from crystal_nb import ecma
 from crystal_nb.records import Conversation
 
 __all__ = ["namespace", "namespace_collisions", "namespace_conversation"]
@@ -40,7 +41,11 @@ def namespace_conversation(conversation: Conversation, candidate_id: str) -> Con
     """
     new_id = namespace(conversation.source, candidate_id)
     messages = tuple(
-        replace(m, id=f"{new_id}:{m.id}", parent_uuid=f"{new_id}:{m.parent_uuid}" if m.parent_uuid else None)
+        replace(
+            m,
+            id=f"{new_id}:{ecma.to_text(m.id)}",
+            parent_uuid=f"{new_id}:{ecma.to_text(m.parent_uuid)}" if ecma.truthy(m.parent_uuid) else None,
+        )
         for m in conversation.messages
     )
     return replace(conversation, id=new_id, messages=messages)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "check_folders",
     "collect",
     "detect_all_sources",
     "detect_all_sources_async",
@@ -219,14 +220,25 @@ async def _scan_one(adapter: SourceAdapter, config: Config) -> list[Candidate]:
 
 
 def _chosen(wanted: Sequence[str | SourceAdapter], config: Config) -> list[SourceAdapter]:
-    given = {a.name for a in wanted if isinstance(a, SourceAdapter)}
-    if unknown := set(config.folders) - given - set(registered()) - set(_UNREGISTERED):
-        raise ConfigError(f"folders: no adapter named {', '.join(sorted(unknown))}; known: {', '.join(registered())}")
+    check_folders(config, [a for a in wanted if isinstance(a, SourceAdapter)])
     if not wanted:
         enabled = {name: get_adapter(name) for name in config.enabled_sources}
         return [adapter for name, adapter in registered().items() if name in enabled]
     chosen = [get_adapter(a) if isinstance(a, str) else _remember(a) for a in wanted]
     return list({adapter.name: adapter for adapter in chosen}.values())
+
+
+def check_folders(config: Config, given: Iterable[SourceAdapter] = ()) -> None:
+    """Refuse folders of adapters that nobody knows, which are slips of the pen.
+
+    Raises
+    ------
+    ConfigError
+        With the names.
+    """
+    known = {a.name for a in given} | set(registered()) | set(_UNREGISTERED)
+    if unknown := set(config.folders) - known:
+        raise ConfigError(f"folders: no adapter named {', '.join(sorted(unknown))}; known: {', '.join(registered())}")
 
 
 def _remember(adapter: SourceAdapter) -> SourceAdapter:

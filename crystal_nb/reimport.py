@@ -270,6 +270,7 @@ async def _collect(
     policy: Policy, given: list[SourceAdapter], config: Config, failures: list[SourceFailure]
 ) -> list[Candidate]:
     """Steps 1 and 2: detect and scan, one source after the other."""
+    importer.check_folders(config, given)
     enabled = {name: adapter for name, adapter in registered().items() if name in config.enabled_sources}
     found: list[Candidate] = []
     for adapter in {**enabled, **{a.name: a for a in given}}.values():

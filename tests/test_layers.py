@@ -36,6 +36,7 @@ ROWS = [
     ["remote_ingest", "scenarios.subjects"],
     ["scenarios.own", "scenarios.world"],
     ["scenarios.acts", "scenarios.remote_acts"],
+    ["scenarios.scenario"],
     ["scenarios.catalogue", "scenario_frames"],
     ["scenarios"],
     ["show"],

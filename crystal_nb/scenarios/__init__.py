@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
 from crystal_nb.policy import CAREFUL, PINNED, Policy
-from crystal_nb.scenarios.catalogue import SCENARIOS, Expected, Scenario
+from crystal_nb.scenarios.catalogue import SCENARIOS
 from crystal_nb.scenarios.own import OwnSubject, own_subject
-from crystal_nb.scenarios.subjects import Sample, SampleMessage, Subject, subject_for
+from crystal_nb.scenarios.scenario import Expected, Scenario
+from crystal_nb.scenarios.subjects import Sample, SampleMessage, Subject
 from crystal_nb.scenarios.world import Scene, staged
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ __all__ = [
     "play",
     "run_scenarios",
 ]
-
-_USUAL = ("claude-code", "codex")
 
 
 def get_scenario(name: str) -> Scenario:
@@ -54,55 +52,14 @@ def get_scenario(name: str) -> Scenario:
 
 
 def play(
-    scenario: Scenario | str,
-    *,
-    policy: Policy = PINNED,
-    adapter: SourceAdapter | str | None = None,
-    subject: Subject | None = None,
+    name: str, *, policy: Policy = PINNED, adapter: SourceAdapter | str | None = None, subject: Subject | None = None
 ) -> list[Scene]:
-    """Act a scenario out and give its scenes.
+    """Act out the scenario of that name: `Scenario.play`.
 
-    Parameters
-    ----------
-    scenario
-        A scenario or its name.
-    policy
-        The rules to follow.
-    adapter
-        Whose files are imported; default: the first built-in that can play it.
-    subject
-        What is imported, such as an `own_subject`; default: a made-up conversation.
-
-    Raises
-    ------
-    ConfigError
-        If the adapter or the subject can't play it.
-
-    Examples
-    --------
-    >>> [(scene.name, scene.decisions[0].action) for scene in play("changed-unseen")]
-    [('first import', 'insert'), ('again', 'skip')]
+    >>> [scene.name for scene in play("unchanged")]
+    ['first import', 'again']
     """
-    scenario = get_scenario(scenario) if isinstance(scenario, str) else scenario
-    cast = _cast(scenario, adapter, subject)
-    if cast is None:
-        raise ConfigError(f"{scenario.name} needs a subject that can have {', '.join(sorted(scenario.needs))}")
-    with staged(policy, *cast) as world:
-        return list(scenario.act(world))
-
-
-def _cast(
-    scenario: Scenario, adapter: SourceAdapter | str | None, subject: Subject | None
-) -> tuple[SourceAdapter, Subject] | None:
-    """Adapter and subject that can play a scenario, or None."""
-    if subject is not None:
-        adapter = adapter if adapter is not None else subject.source
-    for candidate in _USUAL if adapter is None else (adapter,):
-        found = get_adapter(candidate) if isinstance(candidate, str) else candidate
-        chosen = subject or subject_for(found, inner_id=scenario.inner_id)
-        if scenario.needs <= chosen.abilities:
-            return found, chosen
-    return None
+    return get_scenario(name).play(policy=policy, adapter=adapter, subject=subject)
 
 
 def run_scenarios(
@@ -147,7 +104,7 @@ def run_scenarios(
 def _rows(
     scenario: Scenario, policy: Policy, adapter: SourceAdapter | str | None, subject: Subject | None
 ) -> Iterator[dict[str, Any]]:
-    cast = _cast(scenario, adapter, subject)
+    cast = scenario.cast(adapter, subject)
     place = {"scenario": scenario.name, "policy": policy.name}
     if cast is None:
         needs = ", ".join(sorted(scenario.needs))

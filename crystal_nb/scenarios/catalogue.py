@@ -5,51 +5,11 @@ Source: ``pinned-importer.md`` sections 3, 9 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from msgspec import Struct
-
 from crystal_nb.scenarios import acts, remote_acts
+from crystal_nb.scenarios.scenario import Scenario, apart, both
 from crystal_nb.scenarios.subjects import Ability
-from crystal_nb.scenarios.world import Act
 
-__all__ = ["SCENARIOS", "Expected", "Scenario"]
-
-
-class Expected(Struct, frozen=True):
-    """What one scene has to show."""
-
-    decided: str
-    stored: str
-
-
-By = Mapping[str, Expected]
-"""Expectation per policy name."""
-
-
-class Scenario(Struct, frozen=True):
-    """One acceptance scenario."""
-
-    name: str
-    """Short name."""
-    title: str
-    """What it is about."""
-    act: Act
-    """What happens."""
-    expected: Mapping[str, By]
-    """What each scene has to show, by policy name."""
-    needs: frozenset[Ability] = frozenset()
-    """What the subject has to be able to."""
-    inner_id: str | None = None
-    """The id that the file gives itself, where that is the point."""
-
-
-def both(decided: str, stored: str) -> By:
-    return {"pinned": Expected(decided, stored), "careful": Expected(decided, stored)}
-
-
-def apart(pinned: tuple[str, str], careful: tuple[str, str]) -> By:
-    return {"pinned": Expected(*pinned), "careful": Expected(*careful)}
+__all__ = ["SCENARIOS"]
 
 
 NEW = "insert (stored: no, adapter registered: yes, enough messages: yes, id free: yes)"
