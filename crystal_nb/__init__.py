@@ -19,6 +19,8 @@ from crystal_nb.adapters import get_adapter, register
 from crystal_nb.adapters.base import Adapter, Parsed, Rules, SourceAdapter
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus
+from crystal_nb.decisions import Decision, Step
+from crystal_nb.discovery import detect_all_sources, detect_all_sources_async, sources, sources_async
 from crystal_nb.errors import (
     AdapterError,
     ConfigError,
@@ -36,17 +38,13 @@ from crystal_nb.errors import (
 from crystal_nb.hashing import HASH_FIELDS, canonical_json, content_hash, explain_difference, hash_input
 from crystal_nb.identity import namespace, namespace_collisions, namespace_conversation
 from crystal_nb.importer import (
-    detect_all_sources,
-    detect_all_sources_async,
     parse,
     parse_async,
     scan,
     scan_async,
-    sources,
-    sources_async,
 )
 from crystal_nb.policy import CAREFUL, PINNED, Policy
-from crystal_nb.records import UNSET, Candidate, Conversation, Decision, Fate, Message, SourceInfo, Step
+from crystal_nb.records import UNSET, Candidate, Conversation, Fate, Message, SourceInfo
 from crystal_nb.rehearsal import (
     Rehearsal,
     compare_policies,

@@ -64,6 +64,7 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
         file_size=row.get("file_size") or 0,
         file_mtime=row.get("file_mtime_text") or "",
         project_dir=row.get("project_dir") or "",
+        parser_version=row.get("parser_version"),
     )
 
 
@@ -84,4 +85,5 @@ def candidate_row(c: Candidate) -> dict[str, Any]:
         "file_mtime": c.file_mtime,
         "file_mtime_text": c.file_mtime,
         "file_path": c.file_path,
+        "parser_version": c.parser_version,
     }

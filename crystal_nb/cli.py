@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from crystal_nb import cli_reimport, importer, samples, show
+from crystal_nb import cli_reimport, discovery, importer, samples, show
 from crystal_nb._version import __version__
 from crystal_nb.candidates import candidate_row
 from crystal_nb.cli_common import Home, Json, Names, configuration, run, stop
@@ -44,7 +44,7 @@ def main(
 @app.command()
 def sources(home: Home = None, json: Json = False) -> None:
     """Show which tools have histories here."""
-    rows = run(importer.source_rows, config=configuration(home))
+    rows = run(discovery.source_rows, config=configuration(home))
     show.rows("Sources", rows, show.SOURCE_COLUMNS, json=json)
 
 

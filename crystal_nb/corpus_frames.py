@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from crystal_nb import ecma
+from crystal_nb.details import Details, Link
 from crystal_nb.frames import (
     CONVERSATIONS,
+    DETAILS,
     FAILURES,
     FATES,
     MESSAGES,
@@ -19,11 +23,11 @@ from crystal_nb.frames import (
     text_series,
     to_frame,
 )
-from crystal_nb.records import excerpt
+from crystal_nb.identity import namespace
+from crystal_nb.records import Conversation, Message, excerpt
 
 if TYPE_CHECKING:
     from crystal_nb.corpus import Failure, ParsedConversation
-    from crystal_nb.records import Message
 
 __all__ = ["conversations", "failures", "fates", "messages"]
 
@@ -51,6 +55,8 @@ def _conversation_row(index: int, p: ParsedConversation) -> dict[str, Any]:
         "first_message_at": _raw_time(c.messages[:1]),
         "last_message_at": _raw_time(c.messages[-1:]),
         "content_hash": p.content_hash,
+        "parent_conversation_id": _parent_id(c),
+        "links": [_link_text(link) for link in c.links] or None,
         "parser_version": p.parser_version,
         "records": len(p.fates),
         "kept": counts["kept"],
@@ -59,6 +65,16 @@ def _conversation_row(index: int, p: ParsedConversation) -> dict[str, Any]:
         "dropped": counts["dropped"],
         "file_path": p.candidate.file_path,
     }
+
+
+def _parent_id(c: Conversation) -> str | None:
+    return None if c.parent_id is None else namespace(c.source, ecma.to_text(c.parent_id))
+
+
+def _link_text(link: Link) -> str:
+    certain = "" if link.is_certain else ", undecidable"
+    target = "?" if link.target is None else ecma.to_utf8_safe(ecma.to_text(link.target))
+    return f"{link.kind} {target} ({link.evidence}{certain})"
 
 
 def _raw_time(messages: Sequence[Message]) -> Any:
@@ -81,7 +97,38 @@ def messages(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
         "parent_uuid": [m.parent_uuid for m in rows],
         "timestamp": [None if m.timestamp_from_clock else m.timestamp for m in rows],
     }
+    columns |= _details(parsed, rows)
     return columns_frame(MESSAGES, {**_place(parsed, counts), "index": running_index(counts), **columns})
+
+
+def _details(parsed: Sequence[ParsedConversation], rows: list[Message]) -> dict[str, list[Any]]:
+    """Columns that only careful rules fill."""
+    details = [m.details for m in rows]
+    if not any(details):
+        return {name: [None] * len(rows) for name in DETAILS}
+    known = [d or _NO_DETAILS for d in details]
+    tools = [d.tools or None for d in known]
+    parents = [parent for p in parsed for parent in repeat(_parent_id(p.conversation), len(p.conversation.messages))]
+    return {
+        "tool_name": [t and [_safe(call.name) for call in t] for t in tools],
+        "tool_input": [t and [_safe(call.input) for call in t] for t in tools],
+        "tool_result": [t and [_safe(call.result) for call in t] for t in tools],
+        "model": [d.model for d in known],
+        "input_tokens": [d.input_tokens for d in known],
+        "output_tokens": [d.output_tokens for d in known],
+        "cache_tokens": [d.cache_tokens for d in known],
+        "is_sidechain": [d.is_sidechain for d in known],
+        "parent_conversation_id": parents,
+        "request_id": [d.request_id for d in known],
+        "marks": [[_safe(mark) for mark in d.marks] or None for d in known],
+    }
+
+
+_NO_DETAILS = Details()
+
+
+def _safe(text: str | None) -> str | None:
+    return None if text is None else ecma.to_utf8_safe(text)
 
 
 def fates(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:

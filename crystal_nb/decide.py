@@ -8,8 +8,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from crystal_nb import ecma
+from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Conversation, Decision, Step, StoredConversation
+from crystal_nb.records import Candidate, Conversation
 
 __all__ = ["after_parse", "before_parse", "failed", "row_id", "wants_fingerprint", "with_fingerprint"]
 

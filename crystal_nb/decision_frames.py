@@ -11,7 +11,7 @@ from crystal_nb import ecma
 from crystal_nb.frames import Column, Table, to_frame
 
 if TYPE_CHECKING:
-    from crystal_nb.records import Step
+    from crystal_nb.decisions import Step
     from crystal_nb.report import Outcome
     from crystal_nb.store_changes import Change
 

@@ -19,6 +19,7 @@ __all__ = [
     "ABLATIONS",
     "CANDIDATES",
     "CONVERSATIONS",
+    "DETAILS",
     "FAILURES",
     "FATES",
     "MESSAGES",
@@ -65,6 +66,7 @@ CANDIDATES: Table = {
     "file_mtime": Column(TIME, "Time for the change check; null outside years 1 to 9999."),
     "file_mtime_text": Column(pl.String, "The same exactly as the change check compares it."),
     "file_path": Column(pl.String, "File or database that holds it."),
+    "parser_version": Column(pl.String, "Rules that listed it and will parse it."),
 }
 CONVERSATIONS: Table = {
     "conversation_index": Column(pl.UInt32, "Row in this frame; the exact key for joins with messages and fates."),
@@ -81,6 +83,8 @@ CONVERSATIONS: Table = {
     "first_message_at": Column(TIME, "Time of the first message; null where the raw record has none."),
     "last_message_at": Column(TIME, "Time of the last message; null where the raw record has none."),
     "content_hash": Column(pl.String, "SHA-256 of the hashed fields, 64 hex digits."),
+    "parent_conversation_id": Column(pl.String, "Namespaced id of the conversation it is part of; careful rules only."),
+    "links": Column(pl.List(pl.String), "Edges to other conversations with their evidence; careful rules only."),
     "parser_version": Column(pl.String, "Rules that parsed it."),
     "records": Column(pl.UInt32, "Raw records read; each has one fate."),
     "kept": Column(pl.UInt32, "Raw records that became a message."),
@@ -95,6 +99,20 @@ _PLACE: Table = {
     "conversation_id": Column(pl.String, "Namespaced id of the conversation."),
     "conversation_index": Column(pl.UInt32, "Row in the conversations frame; the exact key for joins."),
 }
+DETAILS: Table = {
+    "tool_name": Column(pl.List(pl.String), "Tools that the message called; careful rules only, as what follows."),
+    "tool_input": Column(pl.List(pl.String), "Arguments of each call, JSON text where they are JSON."),
+    "tool_result": Column(pl.List(pl.String), "Answer to each call; null where none is known."),
+    "model": Column(pl.String, "Model that answered."),
+    "input_tokens": Column(pl.Int64, "Tokens of the input, as the record counts them."),
+    "output_tokens": Column(pl.Int64, "Tokens of the output."),
+    "cache_tokens": Column(pl.Int64, "Tokens read from the cache."),
+    "is_sidechain": Column(pl.Boolean, "Whether it belongs to a side conversation."),
+    "parent_conversation_id": Column(pl.String, "Namespaced id of the conversation that its own is a part of."),
+    "request_id": Column(pl.String, "Request that it answers."),
+    "marks": Column(pl.List(pl.String), "What else is to be known, such as compact summary or an image's kind."),
+}
+"""Columns of messages that the pinned rules leave null."""
 MESSAGES: Table = {
     **_PLACE,
     "index": Column(pl.UInt32, "Position in the conversation."),
@@ -107,6 +125,7 @@ MESSAGES: Table = {
     "id": Column(pl.String, "Message id, raw; not unique."),
     "parent_uuid": Column(pl.String, "Id of the message before, where the tool says it."),
     "timestamp": Column(TIME, "Time; null where the raw record has none or no valid one."),
+    **DETAILS,
     "lossy": Column(pl.Boolean, "Whether a text here shows U+FFFD for what UTF-8 can't hold."),
 }
 FATES: Table = {
@@ -145,7 +164,7 @@ def describe(table: Table | str) -> pl.DataFrame:
     """The columns of a table, or of the frame of that name: name, type and meaning.
 
     >>> describe("candidates").shape
-    (7, 3)
+    (8, 3)
     """
     columns = _table(table) if isinstance(table, str) else table
     rows = [(name, str(column.dtype), column.description) for name, column in columns.items()]

@@ -1,4 +1,4 @@
-"""Looking, listing and parsing: one async core, blocking twins derived from it.
+"""Listing and parsing: one async core, blocking twins derived from it.
 
 Source: ``pinned-importer.md`` sections 2 and 3, up to the point where anything would be stored.
 """
@@ -6,22 +6,24 @@ Source: ``pinned-importer.md`` sections 2 and 3, up to the point where anything 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec.structs import replace
 
 from crystal_nb._hasher import Hasher
 from crystal_nb._loop import twins
-from crystal_nb.adapters import get_adapter, registered
+from crystal_nb.adapters import for_profile, get_adapter, registered, versions
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates, candidate_row
 from crystal_nb.config import PROFILES, Config, Profile, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+from crystal_nb.discovery import data_folder
 from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError, ScanError
-from crystal_nb.records import Candidate, SourceInfo
+from crystal_nb.records import Candidate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,18 +31,12 @@ if TYPE_CHECKING:
 __all__ = [
     "check_folders",
     "collect",
-    "detect_all_sources",
-    "detect_all_sources_async",
     "find_candidates",
     "find_candidates_async",
     "parse",
     "parse_async",
     "scan",
     "scan_async",
-    "source_rows",
-    "source_rows_async",
-    "sources",
-    "sources_async",
     "unregistered",
 ]
 
@@ -48,96 +44,6 @@ OnProgress: TypeAlias = Callable[[int, int, Candidate], None]
 
 _UNREGISTERED: dict[str, SourceAdapter] = {}
 """Adapters that were scanned without being registered, so that `parse` finds them by name."""
-
-
-async def _detect_all_sources(
-    *, adapters: Iterable[SourceAdapter] | None = None, config: Config | None = None
-) -> list[SourceInfo]:
-    """Ask every adapter at once whether its tool is there.
-
-    Parameters
-    ----------
-    adapters
-        Whom to ask; default: the registered ones.
-    config
-        Folders and settings.
-
-    Returns
-    -------
-    list of SourceInfo
-        Those that are, in the adapters' order.
-
-    Raises
-    ------
-    CrystalError
-        The first failure: as pinned, the answer fails as a whole when one adapter fails.
-        `sources` collects the outcomes instead.
-
-    Examples
-    --------
-    >>> import crystal_nb as cnb
-    >>> [s.name for s in cnb.detect_all_sources(config=cnb.samples.config())]
-    ['claude-code', 'codex', 'cursor', 'trae', 'copilot']
-    """
-    config = checked(config)
-    asked = registered().values() if adapters is None else adapters
-    found = await asyncio.gather(*(a.detect(config) for a in asked))
-    return [info for info in found if info is not None]
-
-
-async def _sources(*, config: Config | None = None) -> pl.DataFrame:
-    """Look which tools have histories here.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per registered adapter: found, absent or failed; columns: ``frames.SOURCES``.
-
-    Examples
-    --------
-    >>> import crystal_nb as cnb
-    >>> cnb.sources(config=cnb.samples.config()).shape
-    (5, 8)
-    """
-    from crystal_nb import frames
-
-    return frames.to_frame(frames.SOURCES, await _source_rows(config=config))
-
-
-async def _source_rows(*, config: Config | None = None) -> list[dict[str, Any]]:
-    """`sources` with rows instead of a frame."""
-    config = checked(config)
-    known = list(registered().values())
-    outcomes = await asyncio.gather(*(a.detect(config) for a in known), return_exceptions=True)
-    return [_source_row(adapter, outcome, config) for adapter, outcome in zip(known, outcomes, strict=True)]
-
-
-def _source_row(adapter: SourceAdapter, outcome: SourceInfo | BaseException | None, config: Config) -> dict[str, Any]:
-    row = {
-        "source": adapter.name,
-        "display_name": adapter.display_name,
-        "status": "absent",
-        "folder": _folder(adapter, config),
-        "parser_version": adapter.parser_version,
-        "conversations": None,
-        "error": None,
-        "note": None,
-    }
-    if isinstance(outcome, SourceInfo):
-        return {**row, "status": "found", "conversations": outcome.conversation_count, "folder": outcome.data_dir}
-    if isinstance(outcome, BaseException):
-        return {**row, "status": "failed", "error": f"{type(outcome).__name__}: {outcome}"}
-    if row["folder"] is not None and os.path.exists(row["folder"]):
-        return {**row, "note": "the folder is there, but the tool's rule finds nothing in it, or an error"}
-    return row
-
-
-def _folder(adapter: SourceAdapter, config: Config) -> str | None:
-    try:
-        root = getattr(adapter, "root", None)
-        return None if root is None else str(root(config))
-    except CrystalError:
-        return None
 
 
 async def _scan(
@@ -151,7 +57,7 @@ async def _scan(
         Names or adapter values; an adapter need not be registered. Default: the registered ones that
         the configuration enables.
     profile
-        Set of rules; ``chatcrystal`` is the pinned importer's.
+        Set of rules: ``chatcrystal`` is the pinned importer's, ``careful`` has the newest of each source.
     config
         Folders and settings.
 
@@ -175,7 +81,7 @@ async def _scan(
     >>> import crystal_nb as cnb
     >>> cands = cnb.scan("codex", config=cnb.samples.config())
     >>> cands.columns
-    ['source', 'id', 'project_dir', 'file_size', 'file_mtime', 'file_mtime_text', 'file_path']
+    ['source', 'id', 'project_dir', 'file_size', 'file_mtime', 'file_mtime_text', 'file_path', 'parser_version']
     """
     from crystal_nb import frames
 
@@ -191,7 +97,7 @@ async def _find_candidates(
         raise ConfigError(f"unknown profile {profile!r}; allowed: {', '.join(PROFILES)}")
     config = checked(config)
     found: list[Candidate] = []
-    for adapter in _chosen(adapters, config):
+    for adapter in _chosen(adapters, profile, config):
         found += await collect(adapter, config)
     return found
 
@@ -210,21 +116,22 @@ async def _scan_one(adapter: SourceAdapter, config: Config) -> list[Candidate]:
     try:
         found = await adapter.scan(config)
         if all(isinstance(c, Candidate) for c in found):
-            return list(found)
+            return [replace(c, parser_version=adapter.parser_version) for c in found]
         reason = "scan gave something else than candidates"
     except CrystalError:
         raise
     except Exception as error:  # an adapter from elsewhere may raise anything
         reason = f"{type(error).__name__}: {error}"
-    raise ScanError(reason, source=adapter.name, path=_folder(adapter, config))
+    raise ScanError(reason, source=adapter.name, path=data_folder(adapter, config))
 
 
-def _chosen(wanted: Sequence[str | SourceAdapter], config: Config) -> list[SourceAdapter]:
+def _chosen(wanted: Sequence[str | SourceAdapter], profile: str, config: Config) -> list[SourceAdapter]:
     check_folders(config, [a for a in wanted if isinstance(a, SourceAdapter)])
     if not wanted:
         enabled = {name: get_adapter(name) for name in config.enabled_sources}
-        return [adapter for name, adapter in registered().items() if name in enabled]
-    chosen = [get_adapter(a) if isinstance(a, str) else _remember(a) for a in wanted]
+        return [adapter for name, adapter in for_profile(profile).items() if name in enabled]
+    by_name = for_profile(profile)
+    chosen = [(by_name.get(a) or get_adapter(a)) if isinstance(a, str) else _remember(a) for a in wanted]
     return list({adapter.name: adapter for adapter in chosen}.values())
 
 
@@ -263,8 +170,8 @@ async def _parse(
     candidates
         A frame made by `scan`, filtered as you like, or `Candidate` records.
     adapters
-        Adapters to use before registered ones of the same name. Unregistered ones that were scanned
-        in this session are found by themselves.
+        Adapters to use before others of the same name. The ones that the scan used are found by
+        themselves, unregistered ones and released versions such as ``codex@2`` too.
     config
         The configuration that the scan had.
     on_progress
@@ -292,7 +199,7 @@ async def _parse(
     """
     config = checked(config)
     listed = as_candidates(candidates)
-    by_name = _adapters_for({c.source for c in listed}, adapters)
+    adapter_of = _adapters_for(listed, adapters)
     done: list[tuple[Candidate, Parsed, Callable[[], str]]] = []
     failures: list[Failure] = []
     paused = time.monotonic()
@@ -300,7 +207,7 @@ async def _parse(
         hasher = Hasher(helper)
         for number, candidate in enumerate(listed, 1):
             try:
-                result = await by_name[candidate.source].parse(candidate, config)
+                result = await adapter_of(candidate).parse(candidate, config)
                 if not (isinstance(result, Parsed) and isinstance(result.fates, tuple)):
                     raise AdapterError("parse gave no Parsed with a tuple of fates")
                 done.append((candidate, result, hasher.start(result.conversation)))
@@ -312,9 +219,7 @@ async def _parse(
                 await asyncio.sleep(0)  # where a cancellation can come in
                 paused = time.monotonic()
     parsed = [
-        ParsedConversation(
-            candidate, result.conversation, result.fates, digest(), by_name[candidate.source].parser_version
-        )
+        ParsedConversation(candidate, result.conversation, result.fates, digest(), adapter_of(candidate).parser_version)
         for candidate, result, digest in done
     ]
     return Corpus(parsed, failures)
@@ -328,16 +233,25 @@ def _failure(candidate: Candidate, error: Exception) -> Failure:
     return Failure(candidate, type(error).__name__, str(error) or type(error).__name__, line, offset)
 
 
-def _adapters_for(names: set[str], given: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
+def _adapters_for(
+    candidates: Iterable[Candidate], given: Iterable[SourceAdapter]
+) -> Callable[[Candidate], SourceAdapter]:
+    """Who parses a candidate: one that was given, the released version that listed it, the registered one."""
     if isinstance(given, str) or not all(isinstance(a, SourceAdapter) for a in given):
         raise AdapterError("adapters must be a list of adapters; registered ones are found by themselves")
-    known = {**_UNREGISTERED, **registered(), **{a.name: a for a in given}}
-    return {name: known[name] if name in known else get_adapter(name) for name in names}
+    chosen, usual = {a.name: a for a in given}, {**_UNREGISTERED, **registered()}
+
+    def find(source: str, version: str | None) -> SourceAdapter:
+        adapter = chosen.get(source) or usual.get(source) or get_adapter(source)
+        if source in chosen or version in (None, adapter.parser_version):
+            return adapter
+        released = versions().get(version or "")
+        return released if released is not None and released.name == source else adapter
+
+    found = {key: find(*key) for key in {(c.source, c.parser_version) for c in candidates}}
+    return lambda candidate: found[candidate.source, candidate.parser_version]
 
 
-detect_all_sources, detect_all_sources_async = twins(_detect_all_sources)
-sources, sources_async = twins(_sources)
-source_rows, source_rows_async = twins(_source_rows)
 scan, scan_async = twins(_scan)
 find_candidates, find_candidates_async = twins(_find_candidates)
 parse, parse_async = twins(_parse)

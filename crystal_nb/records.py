@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from crystal_nb.details import Details, Link
+
 __all__ = [
     "UNSET",
     "Candidate",
@@ -65,6 +67,8 @@ class Candidate(Struct, frozen=True):
         Time that the change check compares as a string: ISO 8601, ms, ``Z``.
     project_dir : str
         Project as the scan knows it; ``""`` where it knows none.
+    parser_version : str | None
+        Rules that listed it and should parse it; None: those of the registered adapter.
     """
 
     source: str
@@ -73,6 +77,7 @@ class Candidate(Struct, frozen=True):
     file_size: int
     file_mtime: str
     project_dir: str
+    parser_version: str | None = None
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -103,6 +108,8 @@ class Message(Struct, frozen=True, gc=False):
         Time exactly as the raw record has it (text or number).
     timestamp_from_clock : bool
         True where the raw record has no time and the pinned rule took the clock's.
+    details : Details | None
+        What careful rules know beyond that.
 
     Examples
     --------
@@ -120,6 +127,7 @@ class Message(Struct, frozen=True, gc=False):
     parent_uuid: Any = None
     timestamp: Any = None
     timestamp_from_clock: bool = False
+    details: Details | None = None
 
 
 class Conversation(Struct, frozen=True):
@@ -147,6 +155,10 @@ class Conversation(Struct, frozen=True):
         Time of the first message; the clock's in an empty conversation.
     last_message_at : Any
         Time of the last message; the clock's in an empty conversation.
+    parent_id : Any
+        Conversation that this one is a part of, as careful rules know it.
+    links : tuple[Link, ...]
+        Edges to other conversations, as careful rules know them.
     """
 
     source: str
@@ -159,6 +171,8 @@ class Conversation(Struct, frozen=True):
     git_branch: Any = None
     first_message_at: Any = None
     last_message_at: Any = None
+    parent_id: Any = None
+    links: tuple[Link, ...] = ()
 
 
 class Fate(Struct, frozen=True, gc=False):
@@ -227,111 +241,3 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-class StoredConversation(Struct, frozen=True):
-    """What a store knows of a conversation and a decision looks at.
-
-    Attributes
-    ----------
-    source : str
-        Adapter name.
-    id : str
-        Id of the row.
-    candidate_id : str | None
-        Id of the candidate that it came from; None in databases that are too old to say.
-    file_size : int | None
-        Size that the file had.
-    file_mtime : str | None
-        Time that the file had, as text.
-    content_hash : str | None
-        Hash of what was parsed; None in old databases.
-    parser_version : str | None
-        Rules that parsed it.
-    fingerprint : str | None
-        SHA-256 of the file's bytes; None where it was never taken.
-    is_short : bool
-        True where nothing is stored but that the candidate has too few messages.
-    """
-
-    source: str
-    id: str
-    candidate_id: str | None = None
-    file_size: int | None = None
-    file_mtime: str | None = None
-    content_hash: str | None = None
-    parser_version: str | None = None
-    fingerprint: str | None = None
-    is_short: bool = False
-
-
-Action = Literal["parse", "skip", "skip-short", "metadata-update", "replace", "insert", "error"]
-
-
-class Step(Struct, frozen=True):
-    """One question on the way to a decision, with the values that answered it.
-
-    Attributes
-    ----------
-    name : str
-        Short name, such as ``same size``.
-    before : Any
-        What the store has.
-    now : Any
-        What the candidate or its parse has.
-    answer : bool
-        The branch that was taken.
-    """
-
-    name: str
-    before: Any
-    now: Any
-    answer: bool
-
-
-class Decision(Struct, frozen=True):
-    """What happens to one candidate, and why.
-
-    Attributes
-    ----------
-    source : str
-        Adapter name.
-    candidate_id : str
-        Id of the candidate.
-    action : Action
-        What is to be done; ``parse`` only as long as nothing has been parsed.
-    reason : str
-        One sentence.
-    steps : tuple[Step, ...]
-        The path that led there.
-    id : str | None
-        Id of the row that is written; None when nothing was parsed.
-    content_hash : str | None
-        Hash of what was parsed.
-    parser_version : str | None
-        Rules that parsed it.
-    message_count : int | None
-        Messages that were parsed.
-    fingerprint : str | None
-        SHA-256 of the file's bytes, where the policy asks for it.
-    """
-
-    source: str
-    candidate_id: str
-    action: Action
-    reason: str
-    steps: tuple[Step, ...] = ()
-    id: str | None = None
-    content_hash: str | None = None
-    parser_version: str | None = None
-    message_count: int | None = None
-    fingerprint: str | None = None
-
-    @property
-    def path(self) -> str:
-        """The steps in a line.
-
-        >>> Decision("codex", "7", "skip", "…", (Step("stored", None, "7", True),)).path
-        'stored: yes'
-        """
-        return ", ".join(f"{step.name}: {'yes' if step.answer else 'no'}" for step in self.steps)

@@ -17,12 +17,13 @@ from crystal_nb.adapters import registered
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
+from crystal_nb.decisions import Decision
 from crystal_nb.errors import AdapterError, StoreError
 from crystal_nb.fingerprint import Fingerprints
 from crystal_nb.hashing import content_hash
 from crystal_nb.policy import Policy, policy_of
 from crystal_nb.progress import shown
-from crystal_nb.records import Candidate, Decision
+from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome, SourceFailure
 from crystal_nb.states import States
 from crystal_nb.store import Store

@@ -10,9 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.errors import RemotePayloadError, StoreError
 from crystal_nb.policy import Policy, policy_of
-from crystal_nb.records import Candidate, Conversation, Decision, Message, Step, StoredConversation
+from crystal_nb.records import Candidate, Conversation, Message
 from crystal_nb.remote_check import RemoteItem, read_item, read_request
 from crystal_nb.report import ImportReport, Outcome
 from crystal_nb.states import States

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed
-from crystal_nb.records import Candidate, Decision, Step, printable
+from crystal_nb.decisions import Decision, Step
+from crystal_nb.records import Candidate, printable
 from crystal_nb.store_writes import Applied
 
 if TYPE_CHECKING:

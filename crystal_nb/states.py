@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from crystal_nb import ecma
+from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.identity import namespace
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Decision, StoredConversation
+from crystal_nb.records import Candidate
 
 __all__ = ["States"]
 

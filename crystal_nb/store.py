@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from crystal_nb import ecma, store_schema
 from crystal_nb.config import Config
+from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.errors import ConfigError, StoreError
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Conversation, Decision, StoredConversation
+from crystal_nb.records import Candidate, Conversation
 from crystal_nb.rehash import rehash, stored_conversation
 from crystal_nb.states import States
 from crystal_nb.store_copy import copy_database, new_database, reported

@@ -117,7 +117,7 @@ def _rows(
     if "source" in columns and "source" not in known:
         join = "LEFT JOIN conversations c ON c.id = t.conversation_id"
         fields[list(columns).index("source")] = "c.source AS source"
-    order = ", ".join(name for name in order.split(", ") if name in columns)
+    order = ", ".join(str(list(columns).index(name) + 1) for name in order.split(", ") if name in columns)
     return connection.execute(f"SELECT {', '.join(fields)} FROM {table} t {join} ORDER BY {order}").fetchall()
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from crystal_nb import ecma
+from crystal_nb.decisions import Decision
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Conversation, Decision, Message
+from crystal_nb.records import Candidate, Conversation, Message
 from crystal_nb.store_schema import MESSAGE_COLUMNS, Layout
 
 __all__ = ["Applied", "write", "write_log", "write_short"]

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "crystal_nb"
 ROWS = [
-    ["errors", "_version", "ecma.text"],
+    ["errors", "_version", "details", "decisions", "ecma.text"],
     ["ecma.value"],
     ["ecma.json", "ecma.date", "ecma.operators"],
     ["ecma"],
@@ -23,7 +23,7 @@ ROWS = [
     ["adapters.cursor_index"],
     ["adapters.claude_code", "adapters.codex", "adapters.cursor", "adapters.trae", "adapters.copilot"],
     ["adapters"],
-    ["corpus_frames"],
+    ["corpus_frames", "discovery"],
     ["corpus"],
     ["importer", "samples", "fingerprint", "store_schema"],
     ["store_frames", "store_copy", "store_writes", "store_changes", "rehash"],

@@ -10,9 +10,11 @@ from crystal_nb.adapters import claude_code, codex, copilot, cursor, trae
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, UnknownAdapterError
 
-__all__ = ["add_to", "get_adapter", "register", "registered"]
+__all__ = ["add_to", "for_profile", "get_adapter", "register", "registered", "versions"]
 
 _REGISTRY: dict[str, SourceAdapter] = {}
+_VERSIONS: dict[str, SourceAdapter] = {}
+"""Released versions of the built-ins, oldest first."""
 
 
 def register(adapter: SourceAdapter) -> SourceAdapter:
@@ -51,20 +53,42 @@ def add_to(registry: dict[str, SourceAdapter], adapter: SourceAdapter) -> Source
 
 
 def get_adapter(name: str) -> SourceAdapter:
-    """The adapter of that name.
+    """The adapter of that name, or that released version of a built-in.
 
     Raises
     ------
     UnknownAdapterError
         If there is none; it carries the known names.
 
-    >>> get_adapter("codex").parser_version
-    'codex@1'
+    >>> get_adapter("codex").parser_version, get_adapter("codex@1").parser_version
+    ('codex@1', 'codex@1')
     """
     try:
-        return _REGISTRY[name]
+        return _VERSIONS[name] if "@" in name and name not in _REGISTRY else _REGISTRY[name]
     except (KeyError, TypeError):
-        raise UnknownAdapterError(name, _REGISTRY) from None
+        known = [*_REGISTRY, *_VERSIONS] if "@" in str(name) else _REGISTRY
+        raise UnknownAdapterError(name, known) from None
+
+
+def versions() -> Mapping[str, SourceAdapter]:
+    """Released versions of the built-ins, such as ``codex@1``, read-only.
+
+    >>> "codex@1" in versions()
+    True
+    """
+    return MappingProxyType(_VERSIONS)
+
+
+def for_profile(profile: str) -> Mapping[str, SourceAdapter]:
+    """The registered adapters, by the profile ``careful`` the built-ins in their newest version.
+
+    >>> list(for_profile("chatcrystal")) == list(registered())
+    True
+    """
+    if profile != "careful":
+        return registered()
+    newest = {adapter.name: adapter for adapter in _VERSIONS.values()}
+    return {name: newest[name] if adapter in _VERSIONS.values() else adapter for name, adapter in _REGISTRY.items()}
 
 
 def registered() -> Mapping[str, SourceAdapter]:
@@ -78,3 +102,5 @@ def registered() -> Mapping[str, SourceAdapter]:
 
 for _module in (claude_code, codex, cursor, trae, copilot):
     register(_module.ADAPTER)
+    for _adapter in (_module.ADAPTER, *getattr(_module, "LATER", ())):
+        _VERSIONS[_adapter.parser_version] = _adapter

@@ -9,7 +9,7 @@ import json
 import warnings
 from collections.abc import Iterator
 
-from crystal_nb import importer
+from crystal_nb import discovery
 from crystal_nb.adapters import add_to
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.config import Config
@@ -122,7 +122,9 @@ def detect_fails(world: World) -> Iterator[Scene]:
 
 def _discovery(world: World) -> str:
     try:
-        return f"{len(importer.detect_all_sources(adapters=[world.other, world.adapter], config=world.config))} sources"
+        return (
+            f"{len(discovery.detect_all_sources(adapters=[world.other, world.adapter], config=world.config))} sources"
+        )
     except CrystalError as error:
         return f"it fails: {type(error).__name__}"
 

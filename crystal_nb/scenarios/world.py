@@ -18,9 +18,10 @@ from crystal_nb import reimport
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
+from crystal_nb.decisions import Decision
 from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Decision, SourceInfo
+from crystal_nb.records import Candidate, SourceInfo
 from crystal_nb.scenarios.subjects import Subject, Variant, subject_for
 from crystal_nb.store_open import open_store
 

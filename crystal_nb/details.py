@@ -1,0 +1,105 @@
+"""What careful rules know of a message and a conversation beyond what is hashed.
+
+None of it feeds the content hash. The pinned rules fill none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+__all__ = ["Details", "Link", "LinkKind", "ToolCall"]
+
+
+class ToolCall(Struct, frozen=True, gc=False):
+    """One call of a tool and what came of it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the tool as the record has it.
+    input : str | None
+        Arguments as text; JSON text where the record has a JSON value.
+    result : str | None
+        What the tool answered, as text; None when no answer is known.
+    id : str | None
+        Id that pairs call and answer.
+    is_error : bool | None
+        Whether the tool failed; None when nothing says so.
+
+    Examples
+    --------
+    >>> ToolCall("read", '{"path":"a"}').result is None
+    True
+    """
+
+    name: str
+    input: str | None = None
+    result: str | None = None
+    id: str | None = None
+    is_error: bool | None = None
+
+
+class Details(Struct, frozen=True, gc=False):
+    """Facts about one message.
+
+    Attributes
+    ----------
+    tools : tuple[ToolCall, ...]
+        Tool calls that belong to the message, in order.
+    model : str | None
+        Model that answered.
+    input_tokens, output_tokens, cache_tokens : int | None
+        Tokens, as the record counts them; None: unknown. Cache: read from it.
+    is_sidechain : bool | None
+        Whether it belongs to a side conversation; None when nothing says so.
+    request_id : str | None
+        Id of the request that it answers.
+    marks : tuple[str, ...]
+        What else is to be known, such as ``compact boundary``, ``compact summary``, ``harness``,
+        ``reverted``, ``image image/png 1024 bytes``.
+
+    Examples
+    --------
+    >>> Details(model="m").tools
+    ()
+    """
+
+    tools: tuple[ToolCall, ...] = ()
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_tokens: int | None = None
+    is_sidechain: bool | None = None
+    request_id: str | None = None
+    marks: tuple[str, ...] = ()
+
+
+LinkKind = Literal["subagent-of", "forked-from", "resumed-from", "continued-from", "copy-of"]
+
+
+class Link(Struct, frozen=True):
+    """An edge from a conversation to another one.
+
+    Attributes
+    ----------
+    kind : LinkKind
+        What the conversation is to the other one.
+    target : str | None
+        Id of the other conversation in the same source; None when it can't be told.
+    evidence : str
+        What says so, such as ``session_meta.forked_from_id`` or ``12 equal uuids``.
+    is_certain : bool
+        False where the files don't decide it.
+
+    Examples
+    --------
+    >>> Link("forked-from", "7", "session_meta.forked_from_id").is_certain
+    True
+    """
+
+    kind: LinkKind
+    target: Any
+    evidence: str
+    is_certain: bool = True
