@@ -222,11 +222,11 @@ def _read_answer_event(record: RawLine, payload: Payload, session: _Session) -> 
 
 
 def _event_text(payload: Payload) -> str:
-    if not ecma.truthy(payload.message):
-        return ""
-    if not isinstance(payload.message, str):
+    if isinstance(payload.message, str):
+        return payload.message
+    if ecma.truthy(payload.message):
         raise ValueError(f"payload.message is no text: {type(payload.message).__name__}")
-    return payload.message
+    return ""
 
 
 def _read_answer_item(record: RawLine, payload: Payload, session: _Session) -> Outcome:
@@ -249,6 +249,10 @@ def _other_role(role: str) -> str:
 
 
 def _item_text(content: Any) -> str:
+    if type(content) is list and len(content) == 1:
+        block = content[0]
+        if type(block) is ContentBlock and block.type == "output_text" and type(block.text) is str:
+            return ecma.trim(block.text)
     if not ecma.truthy(content) or isinstance(content, str):
         return ""
     if not isinstance(content, list):
@@ -283,18 +287,23 @@ _RULES: dict[tuple[Any, Any], Callable[[RawLine, Payload, _Session], Outcome]] =
 
 
 def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
-    clock = not ecma.truthy(record.timestamp)
-    message = Message(
-        type=role,
-        role=role,
-        content=text,
-        has_code=has_fence(text),
-        id=next(session.ids),  # rule 13: new at each parse
-        timestamp=session.now() if clock else record.timestamp,
-        timestamp_from_clock=clock,
+    time, messages = record.timestamp, session.messages
+    clock = not ecma.truthy(time)
+    messages.append(
+        Message(
+            role,
+            text,
+            role,
+            False,
+            has_fence(text),
+            None,
+            next(session.ids),  # rule 13: new at each parse
+            None,
+            session.now() if clock else time,
+            clock,
+        )
     )
-    session.messages.append(message)
-    return len(session.messages) - 1
+    return len(messages) - 1
 
 
 def random_uuids() -> Iterator[str]:
