@@ -192,15 +192,19 @@ def _series(name: str, dtype: Any, values: Sequence[Any] | pl.Series, changed: s
     return pl.Series(name, values, dtype=dtype)
 
 
+_PLAIN = frozenset({str, type(None)})
+
+
 def text_series(name: str, values: Sequence[Any], changed: set[int] | None = None) -> pl.Series:
     """Texts, whatever the values are; rows that UTF-8 can't hold get U+FFFD and are noted in ``changed``."""
+    if not set(map(type, values)) <= _PLAIN:  # polars would go through a deep value for ever
+        values = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
     try:
         return pl.Series(name, values, dtype=pl.String)
-    except (TypeError, ValueError):  # polars takes nothing but text here
-        texts = [None if v is None or v is UNSET else ecma.to_text(v) for v in values]
-    if changed is not None:
-        changed.update(i for i, t in enumerate(texts) if t is not None and not ecma.well_formed(t))
-    return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in texts], dtype=pl.String)
+    except UnicodeEncodeError:
+        if changed is not None:
+            changed.update(i for i, t in enumerate(values) if t is not None and not ecma.well_formed(t))
+        return pl.Series(name, [t if t is None else ecma.to_utf8_safe(t) for t in values], dtype=pl.String)
 
 
 _PLAIN_TIME = (
