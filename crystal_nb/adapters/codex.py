@@ -32,6 +32,7 @@ from crystal_nb.adapters.base import (
 )
 from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
+from crystal_nb.adapters.uuids import random_uuids
 from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Conversation, Message
@@ -304,28 +305,6 @@ def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
         )
     )
     return len(messages) - 1
-
-
-_UUIDS_AT_ONCE = 64
-_VERSION_4 = bytes(0x40 | byte & 0x0F for byte in range(256))
-_RFC_VARIANT = bytes(0x80 | byte & 0x3F for byte in range(256))
-
-
-def random_uuids() -> Iterator[str]:
-    """Random UUIDs (version 4) as text, made some at a time: `uuid.uuid4` takes several times as long.
-
-    >>> id = next(random_uuids())
-    >>> len(id), id[14]
-    (36, '4')
-    """
-    while True:
-        data = bytearray(os.urandom(16 * _UUIDS_AT_ONCE))
-        data[6::16] = data[6::16].translate(_VERSION_4)
-        data[8::16] = data[8::16].translate(_RFC_VARIANT)
-        text = bytearray(data.hex("-", 2) + " ", "ascii")  # eight groups of four digits each; a UUID has five groups
-        text[39::40] = b" " * _UUIDS_AT_ONCE
-        del text[34::40], text[29::39], text[4::38]
-        yield from text.decode().split()
 
 
 def thread_name(index: Path, id: Any) -> Any:
