@@ -3,13 +3,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import json_values, texts
 
 import crystal_nb as cnb
 from crystal_nb import ecma
-from crystal_nb.adapters.claude_code import RawMessage, _read_blocks, _read_lone_block, clean, project_name
+from crystal_nb.adapters.claude_code import (
+    RawMessage,
+    _holds_end_tag,
+    _read_blocks,
+    _read_lone_block,
+    clean,
+    project_name,
+)
 from crystal_nb.adapters.typed import TypedDecoder
 
 TAGS = [
@@ -30,6 +37,13 @@ tag_soup = st.lists(
 @given(tag_soup)
 def test_cleaning_is_the_regular_expressions_of_the_rule(node, text):
     assert clean(ecma.pair_surrogates(text)) == node("clean", text)
+
+
+@given(st.text(st.sampled_from("<</ax"), max_size=60).map(lambda text: f"<{text}"))
+@example("<" * 100 + "/")
+@example("</")
+def test_an_end_tag_is_found_wherever_it_stands(text):
+    assert _holds_end_tag(text) == ("</" in text)
 
 
 def test_cleaning_many_unclosed_tags_is_not_quadratic():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import json_values, texts
 
 import crystal_nb as cnb
+from crystal_nb import ecma
 from crystal_nb.adapters.codex import candidate_id
 
 TIME = "2026-01-01T00:00:00.000Z"
@@ -148,6 +149,42 @@ def test_any_bytes_give_a_fate_per_line_or_a_parse_error(parse_file, data):
     assert [f.line for f in parsed.fates] == list(range(1, len(parsed.fates) + 1))
     assert sum(f.size for f in parsed.fates) == len(data)
     cnb.content_hash(parsed.conversation)
+
+
+@st.composite
+def answer_pairs(draw):
+    """An event's text and an item's: mostly equal but for outer white space or one character."""
+    text = draw(texts)
+    outer = st.sampled_from(["", "", " ", "\n", "\ufeff", "\x85", "x", "\ud83d"])
+    return draw(outer) + text + draw(outer), draw(outer) + text + draw(outer)
+
+
+def written(record, escaped: bool) -> bytes:
+    kind, payload = record
+    line = {"timestamp": TIME, "type": kind, "payload": payload}
+    return json.dumps(line, ensure_ascii=escaped).encode("utf-8", "surrogatepass") + b"\n"
+
+
+@given(st.lists(answer_pairs(), max_size=4), st.booleans())
+def test_an_item_is_merged_when_its_trimmed_text_is_the_last_answer(parse_file, pairs, escaped):
+    data, wanted, last = b"", [], None
+    for event, block in pairs:
+        lone, usual = item(block), item(block, "")  # an empty block more adds nothing to the text
+        data += written(answer(event), escaped) + written(lone, escaped) + written(usual, escaped)
+        seen = (lambda t: t) if escaped else (lambda t: t.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
+        event, block = ecma.pair_surrogates(seen(event)), ecma.trim(ecma.pair_surrogates(seen(block)))
+        if ecma.trim(event):
+            wanted.append(last := event)
+        if block and block != last:
+            wanted.append(last := block)
+    assert [m.content for m in parse_file("codex", data).conversation.messages] == wanted
+
+
+@given(st.lists(st.sampled_from(["#", "##", " ", "## My request for Codex:", "\n", "x", "é"])).map("".join))
+def test_a_prompt_is_what_follows_the_first_marker(parse_file, text):
+    before, marker, after = text.partition("## My request for Codex:\n")
+    wanted = ecma.trim(after if marker else before)
+    assert said(parse_file("codex", lines(prompt(text)))) == ([("u", wanted)] if wanted else [])
 
 
 @pytest.fixture

@@ -87,6 +87,24 @@ def test_trim_is_node_s(node, text):
     assert ecma.trim(text) == node("trim", text)
 
 
+@given(
+    st.lists(
+        st.sampled_from([0, 1, 2])
+        | st.builds(
+            lambda day, change: change(f"2026-01-{day:02}T00:00:00.000Z"),
+            st.integers(1, 32),
+            st.sampled_from([str, str, str, lambda t: t[1:], lambda t: f"0{t}", lambda t: t.replace("T", " ")]),
+        )
+    )
+)
+@example(["026-01-01T00:00:00.000Z", "02026-01-01T00:00:00.000Z"])
+def test_times_are_found_in_order_only_where_a_sort_leaves_them(values):
+    times = [ecma.date_ms(v) for v in values]
+    if None not in times:
+        order = sorted(range(len(values)), key=times.__getitem__)
+        assert (ecma.date_order(values) or list(range(len(values)))) == order
+
+
 @pytest.mark.parametrize("number", [10**400, -(10**400), 10**308], ids=["huge", "huge and negative", "large"])
 def test_integers_beyond_a_double_are_infinite(number):
     assert ecma.to_text(number) in ("Infinity", "-Infinity", "1e+308")

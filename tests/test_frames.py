@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from strategies import conversations, json_values
 
 import crystal_nb as cnb
-from crystal_nb import frames
+from crystal_nb import ecma, frames
 from crystal_nb.corpus import Corpus, ParsedConversation
 
 TABLES = {name: getattr(frames, name) for name in frames.__all__ if name.isupper()}
@@ -86,3 +86,9 @@ def test_a_time_taken_from_the_clock_is_null_in_the_frames():
     candidate = cnb.Candidate("codex", "x", "/f", 1, "", "")
     corpus = Corpus([ParsedConversation(candidate, conversation, (), "h", "codex@1")], [])
     assert corpus.messages["timestamp"].to_list() == corpus.conversations["first_message_at"].to_list() == [None]
+
+
+@given(st.lists(st.datetimes().map(lambda d: f"{d.isoformat(timespec='milliseconds')}Z")))
+def test_plain_times_are_javascript_s(values):
+    series = frames.columns_frame({"t": frames.CANDIDATES["file_mtime"]}, {"t": values})["t"]
+    assert series.cast(pl.Int64).to_list() == [ecma.date_ms(v) for v in values]

@@ -9,6 +9,7 @@ import pytest
 
 import crystal_nb as cnb
 from crystal_nb import adapters as registry
+from crystal_nb._loop import twins
 
 
 @dataclass(frozen=True)
@@ -242,3 +243,19 @@ def test_an_awaited_scan_can_be_cancelled(only):
 
     with pytest.raises(TimeoutError):
         asyncio.run(cancel())
+
+
+def test_a_blocking_call_never_formats_its_result():
+    shown = []
+
+    class Large:
+        def __repr__(self) -> str:
+            shown.append(self)
+            return "Large"
+
+    async def _make() -> Large:
+        return Large()
+
+    make, _ = twins(_make)
+    assert isinstance(make(), Large)
+    assert not shown

@@ -161,3 +161,11 @@ def test_a_struct_is_filled_with_what_is_there(value):
 
 def test_other_values_than_objects_are_named():
     assert TypedDecoder(Outer).decode(b"5") == NotAnObject(5)
+
+
+@given(st.lists(st.integers(0, 100)), st.booleans())
+def test_a_dropped_line_s_head_is_its_first_bytes(parse_file, lengths, ended):
+    lines = [b'{"type":"%b"}' % (b"x" * length) for length in lengths]
+    data = b"\n".join(lines) + b"\n" * ended
+    fates = parse_file("claude-code", data).fates
+    assert [f.head for f in fates] == [line[:96] for line in data.splitlines(keepends=True)]

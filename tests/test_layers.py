@@ -18,7 +18,7 @@ ROWS = [
     ["decide", "states", "ablation"],
     ["_hasher"],
     ["adapters.base"],
-    ["adapters.typed", "adapters.vscode"],
+    ["adapters.typed", "adapters.uuids", "adapters.vscode"],
     ["adapters.jsonl", "adapters.vscdb"],
     ["adapters.cursor_index"],
     ["adapters.claude_code", "adapters.codex", "adapters.cursor", "adapters.trae", "adapters.copilot"],

@@ -111,7 +111,7 @@ class _Session(Draft):
             kind = "assistant"
         else:
             return "dropped", _kind_text(record.type), "kind is not imported", None
-        if not ecma.truthy(record.uuid):
+        if not record.uuid and not ecma.truthy(record.uuid):
             return "dropped", kind, "no uuid", None
         if self.slug is None or self.cwd is None or self.git_branch is None:
             self._note_place(record)
@@ -236,6 +236,8 @@ def _holds_fence(text: Any) -> bool:
 
 def _why_empty(content: Any) -> str:
     if isinstance(content, list):
+        if len(content) == 1 and type(content[0]) is ContentBlock and content[0].type == "tool_result":
+            return "only tool_result"
         kinds = [_kind_text(b.type) if isinstance(b, ContentBlock) else "?" for b in content]
         kinds = [kind for kind in kinds if kind not in ("text", "thinking")]
         if kinds:
@@ -248,6 +250,7 @@ def _only(*kinds: str) -> str:
     return f"only {', '.join(kinds)}"
 
 
+_FEW = 20
 _CLEANERS = (
     ("<system-reminder>", "</system-reminder>", True),
     ("<command-name>", "</command-name>", False),
@@ -264,11 +267,23 @@ def clean(text: str) -> str:
     >>> clean("<command-<system-reminder>x</system-reminder>name>q</command-name>end")
     'end'
     """
-    if "<" in text and "</" in text and ("<system-reminder>" in text or "command-" in text):
+    if "<" in text and _holds_end_tag(text) and ("<system-reminder>" in text or "command-" in text):
         for opening, closing, any_body in _CLEANERS:
             if opening in text:
                 text = ecma.pair_surrogates(_remove(text, opening, closing, any_body))
     return ecma.trim(text)
+
+
+def _holds_end_tag(text: str) -> bool:
+    """``"</" in text``, by way of each ``<`` as long as they are few: one character is found many times faster."""
+    at = text.find("<")
+    for _ in range(_FEW):
+        if text.startswith("/", at + 1):
+            return True
+        at = text.find("<", at + 1)
+        if at < 0:
+            return False
+    return text.find("</", at) >= 0
 
 
 def _remove(text: str, opening: str, closing: str, any_body: bool) -> str:

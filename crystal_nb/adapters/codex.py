@@ -32,6 +32,7 @@ from crystal_nb.adapters.base import (
 )
 from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
+from crystal_nb.adapters.uuids import random_uuids
 from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Conversation, Message
@@ -168,10 +169,10 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
 
 def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Outcome:
     """Rules 7 to 12."""
-    if not isinstance(record, RawLine):
-        return no_record(record)
+    if type(record) is not RawLine:
+        return no_record(record)  # type: ignore[arg-type]
     payload = record.payload
-    if not isinstance(payload, Payload):
+    if type(payload) is not Payload:
         return "dropped", _kind_text(record.type), "no payload object", None
     if record.type == "session_meta":
         return _read_meta(payload, session)
@@ -205,7 +206,7 @@ def _read_meta(payload: Payload, session: _Session) -> Outcome:
 def _read_prompt(record: RawLine, payload: Payload, session: _Session) -> Outcome:
     """Rule 9."""
     text = _event_text(payload)
-    at = text.find(_REQUEST)
+    at = text.find(_REQUEST, text.find("#"))  # where there is no "#", from the last character on: one is found faster
     text = ecma.trim(text[at + len(_REQUEST) :] if at >= 0 else text)
     if not text:
         return "dropped", _PROMPT, "blank text", None
@@ -222,11 +223,11 @@ def _read_answer_event(record: RawLine, payload: Payload, session: _Session) -> 
 
 
 def _event_text(payload: Payload) -> str:
-    if not ecma.truthy(payload.message):
-        return ""
-    if not isinstance(payload.message, str):
+    if isinstance(payload.message, str):
+        return payload.message
+    if ecma.truthy(payload.message):
         raise ValueError(f"payload.message is no text: {type(payload.message).__name__}")
-    return payload.message
+    return ""
 
 
 def _read_answer_item(record: RawLine, payload: Payload, session: _Session) -> Outcome:
@@ -249,6 +250,10 @@ def _other_role(role: str) -> str:
 
 
 def _item_text(content: Any) -> str:
+    if type(content) is list and len(content) == 1:
+        block = content[0]
+        if type(block) is ContentBlock and block.type == "output_text" and type(block.text) is str:
+            return ecma.trim(block.text)
     if not ecma.truthy(content) or isinstance(content, str):
         return ""
     if not isinstance(content, list):
@@ -283,32 +288,23 @@ _RULES: dict[tuple[Any, Any], Callable[[RawLine, Payload, _Session], Outcome]] =
 
 
 def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
-    clock = not ecma.truthy(record.timestamp)
-    message = Message(
-        type=role,
-        role=role,
-        content=text,
-        has_code=has_fence(text),
-        id=next(session.ids),  # rule 13: new at each parse
-        timestamp=session.now() if clock else record.timestamp,
-        timestamp_from_clock=clock,
+    time, messages = record.timestamp, session.messages
+    clock = not ecma.truthy(time)
+    messages.append(
+        Message(
+            role,
+            text,
+            role,
+            False,
+            has_fence(text),
+            None,
+            next(session.ids),  # rule 13: new at each parse
+            None,
+            session.now() if clock else time,
+            clock,
+        )
     )
-    session.messages.append(message)
-    return len(session.messages) - 1
-
-
-def random_uuids() -> Iterator[str]:
-    """Random UUIDs (version 4) as text, made some at a time: `uuid.uuid4` takes several times as long.
-
-    >>> id = next(random_uuids())
-    >>> len(id), id[14]
-    (36, '4')
-    """
-    while True:
-        digits = os.urandom(16 * 32).hex()
-        for at in range(0, len(digits), 32):
-            d = digits[at : at + 32]
-            yield f"{d[:8]}-{d[8:12]}-4{d[13:16]}-{'89ab'[int(d[16], 16) & 3]}{d[17:20]}-{d[20:]}"
+    return len(messages) - 1
 
 
 def thread_name(index: Path, id: Any) -> Any:

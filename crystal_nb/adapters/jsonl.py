@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 from collections.abc import Callable, Iterator
 from itertools import count
+from operator import itemgetter
 from os import PathLike
 from typing import Any, Generic, TypeVar
 
@@ -86,24 +88,28 @@ def read_lines_into(
         draft.fates += _line_fates(block, outcomes)
 
 
+_head = struct.Struct(f"{HEAD_BYTES}s").unpack_from
+
+
 def _line_fates(block: Block[Any], outcomes: list[Outcome]) -> list[Fate]:
-    base = block.offset
+    base, data = block.offset, block.data
     places = zip(outcomes, block.starts, block.stops, count(block.first_line), strict=False)
-    with memoryview(block.data) as data:
-        fates = [
-            Fate(
-                status,
-                kind,
-                reason,
-                index,
-                line,
-                base + start,
-                stop - start,
-                None,
-                bytes(data[start : min(stop, start + HEAD_BYTES)]) if status == "dropped" else b"",
-            )
-            for (status, kind, reason, index), start, stop, line in places
-        ]
+    fates = [
+        Fate(
+            status,
+            kind,
+            reason,
+            index,
+            line,
+            base + start,
+            stop - start,
+            None,
+            _head(data, start)[0] if stop - start >= HEAD_BYTES else bytes(data[start:stop]),
+        )
+        if status == "dropped"
+        else Fate(status, kind, reason, index, line, base + start, stop - start)
+        for (status, kind, reason, index), start, stop, line in places
+    ]
     for line in block.node24_lines:
         at = line - block.first_line
         fates[at] = replace(fates[at], note="Node 24 splits this line")
@@ -208,11 +214,10 @@ def _line_bounds(data: bytearray, end: int) -> tuple[list[int], list[int]]:
 
 def _all_objects(data: bytearray, starts: list[int], stops: list[int]) -> bool:
     """Tell whether each line begins with ``{`` and ends with ``}``."""
-    last = [stop - 2 for stop in stops]
+    ends = [stop - 2 for stop in stops]
     if data[stops[-1] - 1] != _NEWLINE:
-        last[-1] += 1
-    byte = data.__getitem__
-    return bytes(map(byte, starts)) == b"{" * len(starts) and bytes(map(byte, last)) == b"}" * len(last)
+        ends[-1] += 1
+    return bytes(itemgetter(*starts, *ends)(data)) == b"{" * len(starts) + b"}" * len(ends)
 
 
 def _decode_lines(data: bytearray, end: int, decoder: TypedDecoder[S]) -> Block[S]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cmp_to_key
 from itertools import pairwise
-from operator import gt
 from typing import Any
 
 from crystal_nb.ecma.value import to_double, to_text
@@ -185,14 +184,20 @@ def date_order(values: Sequence[Any]) -> list[int] | None:
 
 def _ascend_plainly(values: Sequence[Any]) -> bool:
     """Tell whether all are valid times of the canonical form and in order; then text order is time order."""
-    if not all(type(v) is str and _is_canonical(v) for v in values):
-        return False
-    if any(map(gt, values, values[1:])):
+    if not _all_canonical(values) or sorted(values) != list(values):
         return False
     try:
         return all(map(_fromisoformat, values))
     except ValueError:
         return False
+
+
+def _all_canonical(values: Sequence[Any]) -> bool:
+    """`_is_canonical` of all values at once."""
+    if not (set(map(type, values)) <= {str} and set(map(len, values)) <= {24}):
+        return False
+    text, number = "".join(values), len(values)
+    return all(text[at::24] == mark * number for at, mark in ((23, "Z"), (10, "T"), (19, "."), (7, "-")))
 
 
 def iso_time(ms: float) -> str:
