@@ -7,7 +7,8 @@
     corpus = cnb.parse(cands)     # what a parse makes of it, and what it loses
     corpus.conversations          # polars frames, with content hashes
 
-Nothing is written anywhere, and nothing leaves the machine.
+The tools' files are only read, and nothing leaves the machine. What is imported goes into a store of
+one's own choice, by `open_store` and `import_all`.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""The ``crystal-nb`` command: sources, scan, import, plan, scenarios, remote, lab.
+"""The ``crystal-nb`` command: sources, scan, parse, import, plan, scenarios, remote, lab.
 
-Exit codes: 0 all read, 1 some conversations failed to parse, 2 could not run.
+Exit codes: 0 all went well, 1 some conversations failed or a check did, 2 could not run.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def scan(names: Names = None, home: Home = None, json: Json = False) -> None:
     show.rows("Candidates", [candidate_row(c) for c in found], show.CANDIDATE_COLUMNS, json=json)
 
 
+app.command(name="parse")(cli_reimport.parse)
 app.command(name="import")(cli_reimport.import_)
 app.command(name="plan")(cli_reimport.plan)
 app.command(name="scenarios")(cli_reimport.run_scenarios)

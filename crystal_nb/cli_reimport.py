@@ -1,10 +1,10 @@
-"""Commands about stores: import, plan, scenarios, remote."""
+"""Commands about conversations and stores: parse, import, plan, scenarios, remote."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,12 +13,63 @@ from crystal_nb.cli_common import Home, Json, Names, ProfileName, StorePath, con
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.policy import policy_of
+from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome
 from crystal_nb.store import Store
 from crystal_nb.store_open import open_store
 
-__all__ = ["import_", "plan", "remote_app", "run_scenarios"]
+__all__ = ["import_", "parse", "plan", "remote_app", "run_scenarios"]
+
+
+Parquet = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write the four frames as Parquet files into this folder.")
+]
+
+
+class Found(NamedTuple):
+    """What there is to read."""
+
+    candidates: list[Candidate]
+    config: Config
+    are_samples: bool
+
+
+def _find(names: list[str] | None, home: Path | None, profile: str) -> Found:
+    """Candidates; without SOURCE and --home those of the samples where the machine has none."""
+    config = configuration(home)
+    found = run(importer.find_candidates, *names or (), profile=profile, config=config)
+    if found or home is not None or names:
+        if not found:
+            show.note(f"No histories found of {', '.join(names or ['any source'])} in {config.home_path}")
+        return Found(found, config, False)
+    show.note("No histories found here; reading the bundled samples instead. (See: crystal-nb sources)")
+    config = samples.config()
+    return Found(run(importer.find_candidates, profile=profile, config=config), config, True)
+
+
+def parse(
+    names: Names = None,
+    home: Home = None,
+    json: Json = False,
+    profile: ProfileName = "chatcrystal",
+    parquet: Parquet = None,
+) -> None:
+    """Parse what is there and show it: conversations, content hashes, and what was lost; nothing is stored.
+
+    Without SOURCE and --home, and with no histories on the machine, the bundled samples are read
+    instead; it says so, and JSON has "samples": true.
+
+    Exit codes: 0 all parsed, 1 some conversations failed, 2 could not run.
+    """
+    candidates, config, are_samples = _find(names, home, profile)
+    with shown(len(candidates), "Parsing") as step:
+        corpus = run(importer.parse, candidates, config=config, on_progress=lambda *_: step())
+    if parquet is not None:
+        _write_parquet(corpus, parquet)
+    show.parsed(corpus, json=json, samples=are_samples)
+    if corpus.failed:
+        raise typer.Exit(1)
 
 
 def import_(
@@ -28,39 +79,24 @@ def import_(
     store: StorePath = None,
     profile: ProfileName = "chatcrystal",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
-    parquet: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the four frames as Parquet files into this folder.")
-    ] = None,
 ) -> None:
     """Import what is there into a store: conversations, content hashes, decisions, and what was lost.
 
     What looks unchanged since the last import is skipped. No tool's file is touched. Without SOURCE
-    and --home, and with no histories on the machine, the bundled samples are read instead and stored
-    nowhere; it says so, and JSON has "samples": true.
+    and --home, and with no histories on the machine, the bundled samples are read instead; it says
+    so, and JSON has "samples": true. Samples and another --home are stored only where --store says.
 
     Exit codes: 0 all imported, 1 some conversations failed, 2 could not run.
     """
-    config = configuration(home)
-    policy = run(policy_of, profile)
-    found = run(importer.find_candidates, *names or (), config=config)
-    use_samples = not found and home is None and not names
-    if use_samples:
-        show.note("No histories found here; reading the bundled samples instead. (See: crystal-nb sources)")
-        config = samples.config()
-        found = run(importer.find_candidates, config=config)
-    elif not found:
-        show.note(f"No histories found of {', '.join(names or ['any source'])} in {config.home_path}")
-    path = None if use_samples and store is None else store or default_store(profile)
+    run(policy_of, profile)
+    candidates, config, are_samples = _find(names, home, profile)
+    path = store or (None if are_samples or home is not None else default_store(profile))
     with _opened(path, profile, config, write=not dry_run) as opened:
-        corpus, report = run(_import_into, opened, found, profile, config)
-        if path is not None:
-            show.note(f"{'Nothing was written to' if dry_run else 'Stored in'} {path}")
-    if parquet is not None:
-        _write_parquet(corpus, parquet)
-    show.imported(
-        corpus, report, json=json, samples=use_samples, store=None if path is None else str(path), policy=policy.name
-    )
-    if report.errors and not use_samples:
+        corpus, report = run(_import_into, opened, candidates, profile, config)
+    where = f"Nothing was written to {path}" if dry_run else f"Stored in {path}"
+    show.note("Nothing was stored; --store FILE does that." if path is None else where)
+    show.imported(corpus, report, json=json, samples=are_samples, store=None if path is None else str(path))
+    if report.errors and not are_samples:
         raise typer.Exit(1)
 
 
@@ -95,9 +131,8 @@ def _import_into(store: Store, found: list[Candidate], profile: str, config: Con
             )
 
     report = reimport.import_all(store, found, profile=profile, config=config, on_outcome=keep)
-    failures = [
-        Failure(o.candidate, "error", o.decision.reason) for o in report.outcomes if o.decision.action == "error"
-    ]
+    unparsed = (o for o in report.outcomes if o.decision.action == "error" and o.decision.message_count is None)
+    failures = [Failure(o.candidate, "error", o.decision.reason) for o in unparsed]
     return Corpus(parsed, failures), report
 
 
@@ -124,7 +159,7 @@ def plan(
     """
     config = configuration(home)
     run(policy_of, profile)
-    found = run(importer.find_candidates, *names or (), config=config)
+    found = run(importer.find_candidates, *names or (), profile=profile, config=config)
     path = store or default_store(profile)
     if not path.exists():
         show.note(f"There is no store at {path} yet; everything is new.")

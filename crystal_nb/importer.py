@@ -19,7 +19,7 @@ from crystal_nb._loop import twins
 from crystal_nb.adapters import for_profile, get_adapter, registered, versions
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates, candidate_row
-from crystal_nb.config import PROFILES, Config, Profile, checked
+from crystal_nb.config import PROFILES, Config, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.discovery import data_folder
 from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError, ScanError
@@ -47,7 +47,7 @@ _UNREGISTERED: dict[str, SourceAdapter] = {}
 
 
 async def _scan(
-    *adapters: str | SourceAdapter, profile: Profile = "chatcrystal", config: Config | None = None
+    *adapters: str | SourceAdapter, profile: str = "chatcrystal", config: Config | None = None
 ) -> pl.DataFrame:
     """List the conversations that are there, without parsing any.
 
@@ -90,7 +90,7 @@ async def _scan(
 
 
 async def _find_candidates(
-    *adapters: str | SourceAdapter, profile: Profile = "chatcrystal", config: Config | None = None
+    *adapters: str | SourceAdapter, profile: str = "chatcrystal", config: Config | None = None
 ) -> list[Candidate]:
     """`scan` with records instead of a frame."""
     if profile not in PROFILES:

@@ -80,12 +80,15 @@ async def _rehearse(
     candidates: Candidates,
     store: Store,
     *,
-    profile: str | Policy = "chatcrystal",
+    profile: str | Policy | None = None,
     adapters: Iterable[SourceAdapter] = (),
     config: Config | None = None,
     on_progress: reimport.OnDecision | None = None,
 ) -> Rehearsal:
     """Import into a copy of the store in memory and give the differences; the store stays as it is.
+
+    Rows that an import adds and then takes from one conversation for another are new in ``changes``;
+    ``report.stolen`` has them all.
 
     Parameters
     ----------
@@ -94,7 +97,8 @@ async def _rehearse(
     store
         What is stored already; a ChatCrystal database will do.
     profile
-        ``chatcrystal``, ``careful`` or a `Policy`; the copy is laid out as it needs it.
+        ``chatcrystal``, ``careful`` or a `Policy`; default: what the store was made for. The copy is
+        laid out as it needs it.
     adapters
         Adapters to use before registered ones of the same name.
     config
@@ -111,7 +115,7 @@ async def _rehearse(
     ...     rehearsal.counts()["conversations", "added"] == rehearsal.report.imported, store.conversations().height
     (True, 0)
     """
-    policy, given = policy_of(profile), list(adapters)
+    policy, given = store.policy(profile), list(adapters)
     with store.copy(policy) as copy:
         remember(copy.connection)
         report = await reimport.import_into(

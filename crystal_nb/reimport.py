@@ -21,7 +21,7 @@ from crystal_nb.decisions import Decision
 from crystal_nb.errors import AdapterError, StoreError
 from crystal_nb.fingerprint import Fingerprints
 from crystal_nb.hashing import content_hash
-from crystal_nb.policy import Policy, policy_of
+from crystal_nb.policy import Policy
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome, SourceFailure
@@ -104,7 +104,7 @@ async def _plan(
     candidates: Candidates,
     store: Store,
     *,
-    profile: str | Policy = "chatcrystal",
+    profile: str | Policy | None = None,
     adapters: Iterable[SourceAdapter] = (),
     config: Config | None = None,
     on_progress: OnDecision | None = None,
@@ -118,7 +118,7 @@ async def _plan(
     store
         What is stored already; a ChatCrystal database will do.
     profile
-        ``chatcrystal``, ``careful`` or a `Policy`.
+        ``chatcrystal``, ``careful`` or a `Policy`; default: what the store was made for.
     adapters
         Adapters to use before registered ones of the same name.
     config
@@ -142,7 +142,7 @@ async def _plan(
     from crystal_nb.report import decisions_frame
 
     config, listed = checked(config), as_candidates(candidates)
-    run = Run(policy_of(profile), store.states(), config, _by_name(adapters))
+    run = Run(store.policy(profile), store.states(), config, _by_name(adapters))
     found = []
     async for outcome in outcomes(run, listed, lambda outcome: outcome):
         found.append(outcome.without_parsed())
@@ -164,7 +164,7 @@ async def _import_all(
     store: Store,
     candidates: Candidates | None = None,
     *,
-    profile: str | Policy = "chatcrystal",
+    profile: str | Policy | None = None,
     adapters: Iterable[SourceAdapter] = (),
     config: Config | None = None,
     on_progress: OnDecision | None = None,
@@ -184,7 +184,7 @@ async def _import_all(
     candidates
         What to import; default: all that the enabled adapters find.
     profile
-        ``chatcrystal``, ``careful`` or a `Policy`.
+        ``chatcrystal``, ``careful`` or a `Policy`; default: what the store was made for.
     adapters
         Adapters to use beside the enabled ones, and before registered ones of the same name.
     config
@@ -220,7 +220,7 @@ async def _import_all(
     >>> report.imported > 5, again.imported
     (True, 0)
     """
-    config, policy, given = checked(config), policy_of(profile), list(adapters)
+    config, policy, given = checked(config), store.policy(profile), list(adapters)
     store.check_policy(policy)
     failures: list[SourceFailure] = []
     listed = await _collect(policy, given, config, failures) if candidates is None else as_candidates(candidates)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.errors import RemotePayloadError, StoreError
-from crystal_nb.policy import Policy, policy_of
+from crystal_nb.policy import Policy
 from crystal_nb.records import Candidate, Conversation, Message
 from crystal_nb.remote_check import RemoteItem, read_item, read_request
 from crystal_nb.report import ImportReport, Outcome
@@ -24,7 +24,7 @@ __all__ = ["ingest"]
 
 
 def ingest(
-    store: Store, payload: bytes | bytearray | str | Mapping[str, Any], *, profile: str | Policy = "chatcrystal"
+    store: Store, payload: bytes | bytearray | str | Mapping[str, Any], *, profile: str | Policy | None = None
 ) -> ImportReport:
     """Take a remote payload into a store; an item that fails is an error, the others go on.
 
@@ -35,7 +35,7 @@ def ingest(
     payload
         A request ``{version: 1, items: […]}``, as bytes, text or value.
     profile
-        ``chatcrystal``, ``careful`` or a `Policy`.
+        ``chatcrystal``, ``careful`` or a `Policy`; default: what the store was made for.
 
     Raises
     ------
@@ -52,12 +52,12 @@ def ingest(
     ...     cnb.ingest(store, items).errors
     0
     """
-    policy = policy_of(profile)
+    policy = store.policy(profile)
     store.check_policy(policy)
     items, states = read_request(payload), store.states()
     with store.batch(policy):
         outcomes = [_ingest_one(store, states, policy, item, f"$.items[{n}]") for n, item in enumerate(items)]
-    return ImportReport(policy.name, tuple(outcomes))
+    return ImportReport(policy.name, tuple(outcomes), title="Ingest")
 
 
 def _ingest_one(store: Store, states: States, policy: Policy, raw: Any, at: str) -> Outcome:

@@ -55,11 +55,14 @@ class ImportReport(Struct, frozen=True):
         One per candidate, in order.
     source_failures : tuple[SourceFailure, ...]
         Sources that could not be looked through, where the policy goes on.
+    title : str
+        What it is the report of.
     """
 
     policy: str
     outcomes: tuple[Outcome, ...]
     source_failures: tuple[SourceFailure, ...] = ()
+    title: str = "Import"
 
     @property
     def total(self) -> int:
@@ -141,12 +144,11 @@ class ImportReport(Struct, frozen=True):
 
     def headline(self) -> str:
         """The counts in one line."""
-        counts = (
-            f"{self.imported:,} imported, {self.replaced:,} replaced, {self.skipped:,} skipped, {self.errors:,} errors"
-        )
-        text = f"Import ({self.policy}): {self.total:,} candidate{'' if self.total == 1 else 's'}: {counts}"
+        counts = ", ".join(f"{getattr(self, name):,} {name}" for name in ("imported", "replaced", "skipped"))
+        counts += f", {_counted(self.errors, 'error')}"
+        text = f"{self.title} ({self.policy}): {_counted(self.total, 'candidate')}: {counts}"
         taken = sum(len(o.applied.stolen) for o in self.outcomes)
-        return f"{text}; {taken:,} messages taken from other conversations" if taken else text
+        return f"{text}; {_counted(taken, 'message')} taken from other conversations" if taken else text
 
     def problems(self) -> list[str]:
         """What failed, a line each."""
@@ -168,6 +170,10 @@ class ImportReport(Struct, frozen=True):
         problems = "".join(f"<li>{escape(printable(p))}</li>" for p in self.problems()[:_SHOWN])
         failed = f"<p>Failed, {len(self.problems()):,}:</p><ul>{problems}</ul>" if problems else ""
         return f"<p><b>{escape(self.headline())}</b></p><table>{rows}</table>{failed}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def decisions_frame(outcomes: Iterable[Outcome]) -> pl.DataFrame:

@@ -13,6 +13,7 @@ __all__ = ["SCENARIO_ROWS", "scenario_rows"]
 
 SCENARIO_ROWS: Table = {
     "scenario": Column(pl.String, "Short name."),
+    "title": Column(pl.String, "What it is about."),
     "policy": Column(pl.String, "Name of the policy."),
     "source": Column(pl.String, "Adapter whose files were imported."),
     "step": Column(pl.String, "Scene, and whether its decisions or the database are compared."),

@@ -25,6 +25,7 @@ __all__ = [
     "SOURCE_COLUMNS",
     "imported",
     "note",
+    "parsed",
     "rows",
 ]
 
@@ -75,19 +76,25 @@ def rows(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str],
         _tab_separated(table, columns)
 
 
-def imported(
-    found: Corpus,
-    report: ImportReport,
-    *,
-    json: bool = False,
-    samples: bool = False,
-    store: str | None = None,
-    policy: str = "",
-) -> None:
-    """Print what an import parsed and decided: per conversation, per source, and what was lost."""
+def parsed(found: Corpus, *, json: bool = False, samples: bool = False) -> None:
+    """Print what a parse read: per conversation, per source, and what was lost."""
     table = [_conversation_row(p) for p in found.parsed]
     if json:
-        _print_json({**_document(found, table, samples), **_decided(report), "store": store, "policy": policy})
+        _print_json(_document(found, table, samples))
+    elif sys.stdout.isatty():
+        _corpus_tables(found, table)
+    else:
+        _tab_separated(table, _CONVERSATION_COLUMNS)
+        note(*repr(found).split("\n"))
+
+
+def imported(
+    found: Corpus, report: ImportReport, *, json: bool = False, samples: bool = False, store: str | None = None
+) -> None:
+    """Print what an import parsed and decided."""
+    table = [_conversation_row(p) for p in found.parsed]
+    if json:
+        _print_json({**_document(found, table, samples), **_decided(report), "store": store, "policy": report.policy})
     elif sys.stdout.isatty():
         _corpus_tables(found, table)
         _print(*repr(report).split("\n"))

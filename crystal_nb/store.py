@@ -17,7 +17,7 @@ from crystal_nb import ecma, store_schema
 from crystal_nb.config import Config
 from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.errors import ConfigError, StoreError
-from crystal_nb.policy import Policy
+from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
 from crystal_nb.records import Candidate, Conversation
 from crystal_nb.rehash import rehash, stored_conversation
 from crystal_nb.states import States
@@ -154,6 +154,12 @@ class Store:
 
     def _now(self) -> str:
         return ecma.iso_time(self._config.clock())
+
+    def policy(self, profile: str | Policy | None = None) -> Policy:
+        """The policy of a profile; by default the one whose layout this store has."""
+        if profile is None:
+            return CAREFUL if self.layout == Layout.of(CAREFUL) else PINNED
+        return policy_of(profile)
 
     def check_policy(self, policy: Policy) -> None:
         """Refuse what can't be written here.

@@ -87,7 +87,7 @@ CLEAN_UP_TASKS: Table = {
     "updated_at": Column(TIME, "When it changed last."),
 }
 _TABLES: Mapping[str, tuple[str, Table, str]] = {
-    "conversations": ("conversations", STORED_CONVERSATIONS, "created_at, source, id"),
+    "conversations": ("conversations", STORED_CONVERSATIONS, "source, id"),
     "messages": ("messages", STORED_MESSAGES, "source, conversation_id, sort_order"),
     "notes": ("notes", NOTES, "id"),
     "import_log": ("import_log", IMPORT_LOG, "id"),

@@ -88,13 +88,13 @@ def test_import_as_json_gives_what_the_frames_give(run):
 
 
 def test_import_writes_parquet(run, tmp_path):
-    result = run("import", "--home", str(samples.home()), "--parquet", str(tmp_path / "out" / "deep"))
-    assert (result.exit_code, "is taken by" in result.stderr) == (1, True)  # the fork with its parent's id
+    result = run("parse", "--home", str(samples.home()), "--parquet", str(tmp_path / "out" / "deep"))
+    assert result.exit_code == 0
     names = ("conversations", "messages", "fates", "failures")
     heights = [pl.read_parquet(tmp_path / "out" / "deep" / f"{n}.parquet").height for n in names]
     assert all(heights[:3])
     (tmp_path / "file").touch()
-    failed = run("import", "--parquet", str(tmp_path / "file"))
+    failed = run("parse", "--parquet", str(tmp_path / "file"))
     assert (failed.exit_code, "can't write to" in failed.stderr) == (2, True)
 
 
@@ -231,16 +231,23 @@ def test_an_import_is_stored_and_the_next_one_skips(run, codex_home, tmp_path):
 
 def test_without_a_store_one_is_kept_per_profile_and_named(run, codex_home, tmp_path):
     for profile in ("chatcrystal", "careful"):
-        result = run("import", "--home", str(codex_home), "--profile", profile)
+        shutil.copytree(codex_home / ".codex", tmp_path / "empty" / ".codex", dirs_exist_ok=True)
+        result = run("import", "--profile", profile)
         path = tmp_path / "data" / "crystal_nb" / f"imports-{profile}.db"
         assert f"Stored in {path}" in result.stderr
         assert path.exists()
 
 
-def test_samples_are_stored_nowhere(run, tmp_path):
-    result = run("import")
-    assert "Stored" not in result.stderr
+@pytest.mark.parametrize("words", [[], ["--home", "home"]])
+def test_samples_and_another_home_are_stored_only_on_request(run, codex_home, tmp_path, words):
+    result = run("import", *words)
+    assert "Nothing was stored; --store FILE does that." in result.stderr
     assert not (tmp_path / "data").exists()
+
+
+def test_a_conversation_that_can_not_be_stored_is_named_and_is_an_error(run, tmp_path):
+    result = run("import", "--home", str(samples.home()))
+    assert (result.exit_code, "codex 0190aaaa" in result.stderr, "is taken by" in result.stderr) == (1, True, True)
 
 
 def test_a_dry_run_writes_nothing(run, codex_home, tmp_path):

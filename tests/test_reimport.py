@@ -175,7 +175,7 @@ def test_a_message_of_another_conversation_is_reported_as_stolen(tmp_path, confi
     with cnb.open_store(tmp_path / "imports.db", config=config) as store:
         report = cnb.import_all(store, config=config)
         assert report.stolen.rows() == [("claude-code", "t", "s0-0", "s0")]
-        assert "1 messages taken" in report.headline()
+        assert "1 message taken" in report.headline()
 
 
 def test_layouts_follow_the_profile(store, profile):

@@ -23,7 +23,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import crystal_nb as cnb
 from crystal_nb.adapters.base import Parsed
@@ -36,10 +36,6 @@ SOURCES = ("claude-code", "codex")
 GENERATED = "imported-conversation"
 Key = tuple[str, ...]
 
-ids = st.sampled_from(["a", "b", "7"])
-texts = st.lists(st.sampled_from(["blue", "pink", "turquoise"]), min_size=1, max_size=4)
-message_ids = st.lists(st.sampled_from(["m0", "m1", "m2", "m3", "m4"]), min_size=4, max_size=4)
-
 
 class Doc(NamedTuple):
     """A conversation on disk."""
@@ -49,8 +45,8 @@ class Doc(NamedTuple):
     inner_id: str
     message_ids: tuple[str, ...]
     texts: tuple[str, ...]
-    padding: int
-    path: Path
+    padding: int = 0
+    path: Path = Path()
 
     @property
     def size(self) -> int:
@@ -69,6 +65,15 @@ class Doc(NamedTuple):
         return [
             (i if self.source == "claude-code" else None, t) for i, t in zip(self.message_ids, self.texts, strict=False)
         ]
+
+
+ids = st.sampled_from(["a", "b", "7"])
+texts = st.lists(st.sampled_from(["blue", "pink", "turquoise"]), min_size=1, max_size=4).map(tuple)
+own_ids = st.lists(st.sampled_from(["m0", "m1", "m2", "m3", "m4"]), min_size=4, max_size=4).map(tuple)
+new_docs = st.one_of(
+    st.builds(lambda id, own, texts: Doc("claude-code", id, id, own, texts), ids, own_ids, texts),
+    st.builds(lambda id, inner_id, texts: Doc("codex", id, inner_id, ("",) * 4, texts), ids, ids, texts),
+)
 
 
 def model_hash(source: str, contents: Iterable[tuple[str, str]]) -> str:
@@ -233,7 +238,7 @@ class Imports(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.home = Path(tempfile.mkdtemp())
+        self.home = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
         self.config = cnb.Config(home=self.home, platform="linux", enabled_sources=(), cache_seconds=0, clock=int)
         self.adapters = {name: Counted(cnb.get_adapter(name)) for name in SOURCES}
         self.model = Model(careful=self.policy is cnb.CAREFUL)
@@ -267,48 +272,40 @@ class Imports(RuleBasedStateMachine):
     def doc(self, data: st.DataObject) -> Doc:
         return self.docs[data.draw(st.sampled_from(sorted(self.docs)))]
 
-    def row(self, data: st.DataObject) -> Key:
-        return data.draw(st.sampled_from(sorted(self.model.rows)))
-
     def of_row(self, key: Key) -> dict[str, Any]:
         return dict(
             zip(("source", "conversation_id") if self.model.careful else ("conversation_id",), key, strict=True)
         )
 
-    @rule(id=ids, own=message_ids, texts=texts)
-    def write_claude_code(self, id: str, own: list[str], texts: list[str]) -> None:
-        self.put(Doc("claude-code", id, id, tuple(own), tuple(texts), 0, Path()))
+    @initialize(docs=st.lists(new_docs, min_size=1, max_size=3))
+    def begin(self, docs: list[Doc]) -> None:
+        for doc in docs:
+            self.put(doc)
+        self.import_all()
 
-    @rule(id=ids, inner_id=ids, texts=texts)
-    def write_codex(self, id: str, inner_id: str, texts: list[str]) -> None:
-        self.put(Doc("codex", id, inner_id, ("", "", "", ""), tuple(texts), 0, Path()))
-
-    @precondition(lambda self: self.docs)
-    @rule(data=st.data(), texts=texts)
-    def edit(self, data: st.DataObject, texts: list[str]) -> None:
-        self.put(self.doc(data)._replace(texts=tuple(texts)))
+    @rule(doc=new_docs)
+    def write(self, doc: Doc) -> None:
+        self.put(doc)
 
     @precondition(lambda self: self.docs)
-    @rule(data=st.data())
-    def edit_unseen(self, data: st.DataObject) -> None:
-        doc = self.doc(data)
+    @rule(data=st.data(), how=st.sampled_from(["edit", "edit_unseen", "pad", "touch", "delete"]))
+    def change(self, data: st.DataObject, how: str) -> None:
+        getattr(self, how)(data, self.doc(data))
+
+    def edit(self, data: st.DataObject, doc: Doc) -> None:
+        self.put(doc._replace(texts=data.draw(texts)))
+
+    def edit_unseen(self, data: st.DataObject, doc: Doc) -> None:
         swapped = {"blue": "pink", "pink": "blue", "turquoise": "aquamarin"}.get(doc.texts[0], "turquoise")
         self.put(doc._replace(texts=(swapped, *doc.texts[1:])), keep_time=True)
 
-    @precondition(lambda self: self.docs)
-    @rule(data=st.data(), padding=st.integers(0, 2))
-    def pad(self, data: st.DataObject, padding: int) -> None:
-        self.put(self.doc(data)._replace(padding=padding), keep_time=True)
+    def pad(self, data: st.DataObject, doc: Doc) -> None:
+        self.put(doc._replace(padding=data.draw(st.integers(0, 2))), keep_time=True)
 
-    @precondition(lambda self: self.docs)
-    @rule(data=st.data())
-    def touch(self, data: st.DataObject) -> None:
-        self.set_time(self.doc(data).path)
+    def touch(self, data: st.DataObject, doc: Doc) -> None:
+        self.set_time(doc.path)
 
-    @precondition(lambda self: self.docs)
-    @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
-        doc = self.doc(data)
+    def delete(self, data: st.DataObject, doc: Doc) -> None:
         doc.path.unlink()
         del self.docs[doc.source, doc.id]
 
@@ -318,17 +315,29 @@ class Imports(RuleBasedStateMachine):
         self.model.versions[source] += 1
 
     @precondition(lambda self: self.model.rows)
-    @rule(data=st.data(), edited=st.booleans(), kind=st.sampled_from([GENERATED, None, "manual"]))
-    def add_note(self, data: st.DataObject, edited: bool, kind: str | None) -> None:
-        owner = self.row(data)
+    @rule(data=st.data(), how=st.sampled_from(["add_note", "filter_out", "finish_tasks"]))
+    def use(self, data: st.DataObject, how: str) -> None:
+        """What people and the rest of the program do to the store."""
+        getattr(self, how)(data, data.draw(st.sampled_from(sorted(self.model.rows))))
+
+    def add_note(self, data: st.DataObject, owner: Key) -> None:
         if any(o == owner for o, _, _ in self.model.notes.values()):
             return
+        edited, kind = data.draw(st.booleans()), data.draw(st.sampled_from([GENERATED, None, "manual"]))
         values = {**self.of_row(owner), "is_edited": edited, "source_type": kind}
         note = self.insert("notes", values)
         self.insert("note_tags", {"note_id": note, "tag": "tag"})
         self.set_row(owner, status="summarized")
         self.model.notes[note] = (owner, edited, kind)
         self.model.tags.append(note)
+
+    def filter_out(self, data: st.DataObject, key: Key) -> None:
+        reason = data.draw(st.sampled_from(["user-rejected-note", "low-value"]))
+        self.set_row(key, status="filtered", experience_gate_reason=reason)
+
+    def finish_tasks(self, data: st.DataObject, key: Key) -> None:
+        self.looking.execute("UPDATE vector_cleanup_tasks SET status = 'done'")
+        self.model.tasks = dict.fromkeys(self.model.tasks, "done")
 
     def insert(self, table: str, values: dict[str, Any]) -> int:
         marks = ", ".join("?" * len(values))
@@ -343,17 +352,6 @@ class Imports(RuleBasedStateMachine):
         self.looking.execute(
             f"UPDATE conversations SET {changes} WHERE id = ? AND source = ?", (*values.values(), *where)
         )
-
-    @precondition(lambda self: self.model.rows)
-    @rule(data=st.data(), reason=st.sampled_from(["user-rejected-note", "low-value"]))
-    def filter_out(self, data: st.DataObject, reason: str) -> None:
-        self.set_row(self.row(data), status="filtered", experience_gate_reason=reason)
-
-    @precondition(lambda self: self.model.tasks)
-    @rule()
-    def finish_tasks(self) -> None:
-        self.looking.execute("UPDATE vector_cleanup_tasks SET status = 'done'")
-        self.model.tasks = dict.fromkeys(self.model.tasks, "done")
 
     @rule()
     def reopen(self) -> None:
@@ -516,6 +514,6 @@ class CarefulImports(Imports):
             assert model_hash(source, self.looking.execute(query, (source, id))) == digest
 
 
-LIMITS = settings(max_examples=60, stateful_step_count=30, suppress_health_check=list(HealthCheck), deadline=None)
+LIMITS = settings(max_examples=150, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None)
 TestPinned, TestCareful = PinnedImports.TestCase, CarefulImports.TestCase
 TestPinned.settings = TestCareful.settings = LIMITS

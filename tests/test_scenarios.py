@@ -163,10 +163,25 @@ def test_ones_own_conversation_can_be_the_subject(tmp_path, source):
     config, candidates = own(tmp_path, source)
     before = {p: p.read_bytes() for p in config.home_path.rglob("*") if p.is_file()}
     subject = cnb.own_subject(candidates[0], config=config)
-    rows = cnb.run_scenarios(subject=subject, names=["unchanged", "changed-unseen", "time-only", "edited", "size-only"])
-    decided = rows.filter(pl.col("step").str.ends_with("decided"))
-    assert decided["ok"].all()
+    rows = cnb.run_scenarios(subject=subject)
+    assert rows["ok"].drop_nulls().all()
+    assert {"unchanged", "changed-unseen", "appended", "edited"} <= set(rows.drop_nulls("ok")["scenario"])
     assert {p: p.read_bytes() for p in config.home_path.rglob("*") if p.is_file()} == before
+
+
+def test_a_subject_with_another_id_inside_is_said_to_hide_the_rest(tmp_path):
+    config, _ = own(tmp_path, "codex")
+    drifting = cnb.parse(cnb.scan("codex", config=config), config=config).conversations
+    drifting = drifting.filter(pl.col("id") != pl.col("candidate_id"))
+    rows = cnb.run_scenarios(subject=cnb.own_subject(drifting, config=config), names=["unchanged"])
+    assert rows.filter(pl.col("policy") == "pinned")["why"][0].startswith("the file names another id")
+    assert rows.filter(pl.col("policy") == "careful")["ok"].all()
+
+
+def test_a_subject_is_one_candidate(tmp_path):
+    config, candidates = own(tmp_path, "codex")
+    with pytest.raises(cnb.ConfigError, match="one candidate, not 3"):
+        cnb.own_subject(candidates, config=config)
 
 
 def test_a_conversation_in_a_shared_database_is_refused_as_a_subject(tmp_path):

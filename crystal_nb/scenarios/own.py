@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crystal_nb import hashing, importer
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import read_file
+from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
+from crystal_nb.corpus import ParsedConversation
 from crystal_nb.errors import ConfigError
 from crystal_nb.records import Candidate, Fate
 from crystal_nb.scenarios.subjects import Ability, Variant
@@ -34,6 +37,10 @@ class OwnSubject(Struct, frozen=True):
     """A word of a message."""
     cut: int | None
     """Where the last message's record begins; None where the file has no such place."""
+    counts: tuple[int, int] = (2, 4)
+    """Messages of the base and of the appended variant."""
+    drifts: bool = False
+    """Whether the id inside is not the candidate's, which by the pinned rules hides everything else."""
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -64,30 +71,36 @@ def _another(word: bytes) -> bytes:
     return word[:-1] + (b"x" if word[-1:] != b"x" else b"y")
 
 
-def own_subject(candidate: Candidate, *, config: Config | None = None) -> OwnSubject:
+def own_subject(candidate: Candidates, *, config: Config | None = None) -> OwnSubject:
     """Make a subject of one's own candidate.
 
     Parameters
     ----------
     candidate
-        A candidate in a file of its own below the home folder.
+        A candidate in a file of its own below the home folder: a frame of one row, or a record.
     config
         The configuration that the scan had.
 
     Raises
     ------
     ConfigError
-        If it has no file of its own there, or no word in it can be changed so that a message changes.
+        If it is not one candidate, has no file of its own there, or no word in it can be changed so
+        that a message changes.
 
     Examples
     --------
     >>> import crystal_nb as cnb
-    >>> from crystal_nb.candidates import as_candidates
     >>> config = cnb.samples.config()
-    >>> own_subject(as_candidates(cnb.scan("codex", config=config))[0], config=config).place.parts[:2]
+    >>> own_subject(cnb.scan("codex", config=config).head(1), config=config).place.parts[:2]
     ('.codex', 'sessions')
     """
-    config = checked(config)
+    config, listed = checked(config), as_candidates(candidate)
+    if len(listed) != 1:
+        raise ConfigError(f"a subject is one candidate, not {len(listed)}; filter the frame, or .head(1)")
+    return _subject(listed[0], config)
+
+
+def _subject(candidate: Candidate, config: Config) -> OwnSubject:
     path = Path(candidate.file_path)
     try:
         place = path.resolve().relative_to(config.home_path.resolve())
@@ -98,43 +111,45 @@ def own_subject(candidate: Candidate, *, config: Config | None = None) -> OwnSub
     if path.suffix not in (".json", ".jsonl"):
         raise ConfigError(f"{path} holds many conversations; a subject needs a file of its own")
     data = read_file(path)
-    subject = OwnSubject(candidate.source, data, place, (0, 0), _last_record(candidate, config))
-    for word in _words(data, candidate, config):
-        tried = OwnSubject(candidate.source, data, place, word, subject.cut)
-        if _changes_messages(tried):
-            return tried
+    parsed = _parsed(candidate, config)
+    kept = [f.offset for f in parsed.fates if f.status == "kept" and f.line is not None]
+    cut = kept[-1] if len(kept) > 2 else None
+    for word in _words(data, parsed.fates):
+        tried = OwnSubject(candidate.source, data, place, word, cut)
+        counts = _counts_if_it_changes(tried)
+        if counts is not None:
+            drifts = parsed.conversation.id != candidate.id
+            return replace(tried, counts=(counts, len(parsed.conversation.messages)), drifts=drifts)
     raise ConfigError(f"{path}: no word found whose change changes a message")
 
 
-def _fates(candidate: Candidate, config: Config) -> tuple[Fate, ...]:
+def _parsed(candidate: Candidate, config: Config) -> ParsedConversation:
     corpus = importer.parse([candidate], config=config)
     if corpus.failed:
         raise ConfigError(corpus.failed[0].message)
-    return corpus.parsed[0].fates
+    return corpus.parsed[0]
 
 
-def _last_record(candidate: Candidate, config: Config) -> int | None:
-    """Where the record of the last of at least three messages begins."""
-    kept = [f.offset for f in _fates(candidate, config) if f.status == "kept" and f.line is not None]
-    return kept[-1] if len(kept) > 2 else None
-
-
-def _words(data: bytes, candidate: Candidate, config: Config) -> Iterator[tuple[int, int]]:
-    """Places of words, those of kept records only where a file has lines."""
-    kept = [f for f in _fates(candidate, config) if f.status == "kept"]
-    first = kept[0] if kept and kept[0].offset is not None and kept[0].size else None
-    start, stop = (first.offset or 0, (first.offset or 0) + (first.size or 0)) if first else (0, len(data))
+def _words(data: bytes, fates: Sequence[Fate]) -> Iterator[tuple[int, int]]:
+    """Places of words, of the first kept record where a file has lines; the last ones are most likely text."""
+    first = next((f for f in fates if f.status == "kept"), None)
+    start, stop = 0, len(data)
+    if first is not None and first.offset is not None and first.size:
+        start, stop = first.offset, first.offset + first.size
     words = [match.span() for match in _WORD.finditer(data, start, stop)]
     yield from reversed(words[-_TRIES:])
     yield from words[:_TRIES]
 
 
-def _changes_messages(subject: OwnSubject) -> bool:
-    hashes = set()
-    for variant in ("base", "same-size-edit", "edited"):
+def _counts_if_it_changes(subject: OwnSubject) -> int | None:
+    """Messages of the base, if the edits give conversations of as many with other hashes."""
+    found: list[tuple[str, int]] = []
+    variants: tuple[Variant, ...] = ("base", "same-size-edit", "edited")
+    for variant in variants:
         with tempfile.TemporaryDirectory(prefix="crystal-nb-") as folder:
             subject.put(Path(folder), variant)
             config = Config(home=folder, platform="linux", cache_seconds=0)
             corpus = importer.parse(importer.find_candidates(get_adapter(subject.source), config=config), config=config)
-            hashes |= {hashing.content_hash(c) for c in corpus if len(c.messages) >= 2}
-    return len(hashes) == 3
+            found += [(hashing.content_hash(c), len(c.messages)) for c in corpus]
+    digests, numbers = {digest for digest, _ in found}, {number for _, number in found}
+    return numbers.pop() if len(digests) == len(found) == len(variants) and len(numbers) == 1 else None

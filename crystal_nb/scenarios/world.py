@@ -42,7 +42,7 @@ class Scene(Struct, frozen=True):
     stored: str
     """What the database holds."""
     decisions: tuple[Decision, ...] = ()
-    rows: dict[str, list[tuple[Any, ...]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     """Rows of the store's tables, for people to look at."""
 
 
@@ -175,6 +175,12 @@ class World:
         with closing(sqlite3.connect(self.store.path or "", isolation_level=None)) as connection:
             return connection.execute(statement, values).fetchall()
 
+    def sql_rows(self, query: str) -> list[dict[str, Any]]:
+        """Rows of a query with their columns' names."""
+        with closing(sqlite3.connect(self.store.path or "", isolation_level=None)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query)]
+
     def facts(self) -> str:
         """The database in a line: rows per table, statuses, and what the import log says."""
         counts = self.sql(
@@ -191,17 +197,20 @@ class World:
         ]
         return ", ".join(parts) or "empty"
 
-    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Rows as people look at them, long texts cut by SQLite."""
         return {
-            "conversations": self.sql(
-                "SELECT source, id, message_count, status, file_size, file_mtime, substr(content_hash, 1, 8),"
+            "conversations": self.sql_rows(
+                "SELECT source, id, message_count, status, file_size, file_mtime, substr(content_hash, 1, 8) AS hash,"
                 " parser_version FROM conversations ORDER BY source, id"
             ),
-            "messages": self.sql(
-                "SELECT conversation_id, sort_order, type, substr(content, 1, 40) FROM messages ORDER BY 1, 2"
+            "messages": self.sql_rows(
+                "SELECT conversation_id, sort_order, type, substr(content, 1, 40) AS content"
+                " FROM messages ORDER BY 1, 2"
             ),
-            "import_log": self.sql("SELECT id, status, substr(message, 1, 80) FROM import_log ORDER BY id"),
+            "import_log": self.sql_rows(
+                "SELECT id, status, substr(message, 1, 80) AS message FROM import_log ORDER BY id"
+            ),
         }
 
     def reopen(self) -> None:
