@@ -18,7 +18,9 @@ from crystal_nb._version import __version__
 from crystal_nb.ablation import ablate
 from crystal_nb.adapters import get_adapter, register
 from crystal_nb.adapters.base import Adapter, Parsed, Rules, SourceAdapter
+from crystal_nb.comparison import compare_parsers, compare_parsers_async
 from crystal_nb.config import Config
+from crystal_nb.details import Details, Link, ToolCall
 from crystal_nb.corpus import Corpus
 from crystal_nb.decisions import Decision, Step
 from crystal_nb.discovery import detect_all_sources, detect_all_sources_async, sources, sources_async
@@ -84,10 +86,12 @@ __all__ = [
     "Corpus",
     "CrystalError",
     "Decision",
+    "Details",
     "DetectError",
     "DuplicateAdapterWarning",
     "Fate",
     "ImportReport",
+    "Link",
     "Message",
     "ParseError",
     "Parsed",
@@ -103,6 +107,7 @@ __all__ = [
     "Step",
     "Store",
     "StoreError",
+    "ToolCall",
     "UnknownAdapterError",
     "UnknownConversationError",
     "__version__",
@@ -111,6 +116,8 @@ __all__ = [
     "build_remote",
     "build_remote_async",
     "canonical_json",
+    "compare_parsers",
+    "compare_parsers_async",
     "compare_policies",
     "compare_policies_async",
     "content_hash",

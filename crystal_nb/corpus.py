@@ -13,7 +13,8 @@ from msgspec import Struct
 from crystal_nb import ecma
 from crystal_nb.errors import UnknownConversationError
 from crystal_nb.identity import namespace
-from crystal_nb.records import Candidate, Conversation, Fate, printable
+from crystal_nb.provenance import SourceText, sources_of
+from crystal_nb.records import Candidate, Conversation, Fate, Message, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,6 +125,58 @@ class Corpus:
         from crystal_nb import corpus_frames
 
         return corpus_frames.failures(self.failed)
+
+    def losses(self, *, characters: bool = True) -> pl.DataFrame:
+        """What the rules dropped: per conversation, kind and reason; columns: ``losses.LOSSES``.
+
+        Parameters
+        ----------
+        characters
+            Whether to count characters, for which the records are read again from their files.
+        """
+        from crystal_nb import losses
+
+        return losses.losses(self.parsed, characters=characters)
+
+    def books(self) -> pl.DataFrame:
+        """Where every byte of each file went; columns: ``losses.BOOKS``."""
+        from crystal_nb import losses
+
+        return losses.books(self.parsed)
+
+    def source_of(self, source: str, id: str, index: int, field: str | None = None) -> list[SourceText]:
+        """Raw text in the tool's own file behind a message.
+
+        Parameters
+        ----------
+        source, id
+            The conversation, as in ``corpus[source, id]``.
+        index
+            Position of the message.
+        field
+            ``content``, ``thinking`` or another field of the message, for the parts of the records that
+            gave it; default: the whole records.
+
+        Returns
+        -------
+        list of SourceText
+            In reading order; one per record, or per part of it.
+
+        Raises
+        ------
+        UnknownConversationError
+            If there is no such conversation, message or field.
+        SourceError
+            If a record can't be read again.
+        """
+        conversation = self[source, id]
+        p = self._by_id[source, id]
+        if not 0 <= index < len(conversation.messages):
+            raise UnknownConversationError(f"{source}, {id} has {len(conversation.messages)} messages, none at {index}")
+        if field is not None and field not in Message.__struct_fields__:
+            known = ", ".join(Message.__struct_fields__)
+            raise UnknownConversationError(f"a message has no field {field!r}; it has {known}")
+        return sources_of(p.candidate, p.fates, index, conversation.messages[index], field)
 
     def summary(self) -> list[dict[str, Any]]:
         """Counts per source: conversations, messages, raw records by fate, failures."""
