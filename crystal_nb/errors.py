@@ -15,6 +15,7 @@
         └── ParseError              while parsing one candidate: carries line, byte offset or row
 
     DuplicateAdapterWarning         an adapter name was registered twice
+    PluginWarning                   an adapter of another package was left out
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = [
     "DetectError",
     "DuplicateAdapterWarning",
     "ParseError",
+    "PluginWarning",
     "RemotePayloadError",
     "ScanError",
     "SourceError",
@@ -62,6 +64,8 @@ class StoreError(CrystalError):
 
     def __init__(self, message: str, *, path: object) -> None:
         self.path = path
+        self.is_locked = "locked" in message
+        """Whether another program is writing to it: every further try would wait as long."""
         super().__init__(f"{path}: {message}{_hint(message)}")
 
 
@@ -189,3 +193,7 @@ class ParseError(SourceError):
 
 class DuplicateAdapterWarning(UserWarning):
     """An adapter was registered under a name that was taken; the new one replaces it."""
+
+
+class PluginWarning(UserWarning):
+    """An adapter that another package announces can't be used and was left out."""

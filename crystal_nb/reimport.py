@@ -144,11 +144,23 @@ async def _plan(
     config, listed = checked(config), as_candidates(candidates)
     run = Run(store.policy(profile), store.states(), config, _by_name(adapters))
     found = []
-    async for outcome in outcomes(run, listed, lambda outcome: outcome):
+    async for outcome in outcomes(run, listed, lambda outcome: _foreseen(store, run, outcome)):
         found.append(outcome.without_parsed())
         if on_progress is not None:
             on_progress(len(found), len(listed), outcome.candidate, outcome.decision)
     return decisions_frame(found)
+
+
+def _foreseen(store: Store, run: Run, outcome: Outcome) -> Outcome:
+    """The outcome, or what foreign keys make of it: messages of a conversation without a row are refused."""
+    d = outcome.decision
+    if (
+        d.action != "replace"
+        or run.states.owner(d.source, d.id or "", run.policy) is not None
+        or not store.foreign_keys
+    ):
+        return outcome
+    return Outcome(outcome.candidate, decide.failed(d, "FOREIGN KEY constraint failed"))
 
 
 def new_run(policy: Policy, config: Config, adapters: Iterable[SourceAdapter] = ()) -> Run:
@@ -206,8 +218,8 @@ async def _import_all(
     DetectError, ScanError
         If a source fails and the policy ends the import there, as the pinned one does.
     StoreError
-        If the store can't be written: a copy to look at, or locked or full in a way that the policy
-        does not survive.
+        If the store can't be written: a copy to look at, locked by another program, or full in a way
+        that the policy does not survive.
     ConfigError
         If the store keeps its rows in another way than the policy needs.
 
@@ -292,14 +304,14 @@ def _write(store: Store, policy: Policy, outcome: Outcome) -> Outcome:
             conversation = None if outcome.parsed is None else outcome.parsed.conversation
             applied = store.apply(outcome.decision, outcome.candidate, conversation, policy)
         except StoreError as error:
-            if policy.save == "at-end" and store.batch_lost:
+            if error.is_locked or (policy.save == "at-end" and store.batch_lost):
                 raise
             outcome = Outcome(outcome.candidate, decide.failed(outcome.decision, str(error)))
     if outcome.decision.action == "error":
         try:
             store.log_error(outcome.candidate.file_path, outcome.decision.reason)
-        except StoreError:
-            if not policy.guard_log:
+        except StoreError as error:
+            if error.is_locked or not policy.guard_log:
                 raise
     return Outcome(outcome.candidate, outcome.decision, outcome.parsed, applied)
 

@@ -244,6 +244,12 @@ class Store:
             write_log(self._connection, file_path, "error", message, self._now())
 
     @property
+    def foreign_keys(self) -> bool:
+        """Whether messages need the row of their conversation now; see ``Policy.foreign_keys``."""
+        with self.reported():
+            return bool(self._connection.execute("PRAGMA foreign_keys").fetchone()[0])
+
+    @property
     def batch_lost(self) -> bool:
         """Whether SQLite gave up the transaction of a running batch, as on a full disk."""
         return not self._connection.in_transaction

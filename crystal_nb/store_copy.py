@@ -31,6 +31,8 @@ def reported(path: Path | str) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(str(error), path=path) from error
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema as it is
+        raise StoreError("malformed database schema", path=path) from error
 
 
 def new_database(layout: Layout, now: str) -> sqlite3.Connection:

@@ -64,9 +64,7 @@ def open_store(
     path, config = Path(path), checked(config)
     policy = policy_of(profile)
     kind = _kind(path)
-    if kind == "own" and not read_only:
-        return Store(path, _open_own(path, None, config), config=config)
-    if kind != "new":
+    if kind == "other" or (kind == "own" and read_only):
         return _open_copy(path, config)
     if read_only:
         raise StoreError("there is no such database", path=path)
@@ -88,7 +86,8 @@ def _kind(path: Path) -> str:
     return "own" if int.from_bytes(header[68:72], "big") == store_schema.APPLICATION_ID else "other"
 
 
-def _open_own(path: Path, layout: Layout | None, config: Config) -> sqlite3.Connection:
+def _open_own(path: Path, wanted: Layout, config: Config) -> sqlite3.Connection:
+    """Open or create a database; also one whose creation was cut short is laid out as wanted."""
     with reported(path):
         connection = connect(str(path))
         try:
@@ -96,7 +95,8 @@ def _open_own(path: Path, layout: Layout | None, config: Config) -> sqlite3.Conn
             if version > store_schema.VERSION:
                 known = store_schema.VERSION
                 raise StoreError(f"its version is {version}, newer than {known}, the last one known here", path=path)
-            store_schema.migrate(connection, layout or Layout.found_in(connection), ecma.iso_time(config.clock()))
+            layout = Layout.found_in(connection) if store_schema.columns_of(connection, "messages") else wanted
+            store_schema.migrate(connection, layout, ecma.iso_time(config.clock()))
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
@@ -111,9 +111,13 @@ def _open_copy(path: Path, config: Config) -> Store:
     try:
         with reported(path):
             connection = connect(str(Path(folder, "copy.db")))
-            vscdb.read(path, lambda there: there.backup(connection), wal=True)
-            _check_tables(connection, path)
-            connection.execute("PRAGMA query_only = 1")
+            try:
+                vscdb.read(path, lambda there: there.backup(connection), wal=True)
+                _check_tables(connection, path)
+                connection.execute("PRAGMA query_only = 1")
+            except BaseException:
+                connection.close()
+                raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -246,7 +246,7 @@ def test_a_pinned_import_that_is_killed_before_its_save_is_lost(helper: Helper, 
 def test_the_scenario_shows_that_the_pinned_batch_is_lost():
     shown = cnb.run_scenarios(names=["crash"], policies=[cnb.PINNED])
     assert shown["ok"].all()
-    assert "empty" in shown["found"].to_list()
+    assert "empty" in shown["observed"].to_list()
 
 
 if __name__ == "__main__":
