@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import crystal_nb as cnb
 from crystal_nb import ecma
@@ -22,11 +23,18 @@ SCENARIOS = sorted(p.parent for p in FIXTURES.glob("*/*/scenario.toml"))
 CLOCK = 1_800_000_000_000
 
 
-def result(scenario: Path) -> list[dict[str, Any]]:
+def versions(scenario: Path) -> list[str]:
+    """Released versions of the scenario's source, oldest first."""
+    return [v for v, adapter in cnb.adapters.versions().items() if adapter.name == scenario.parent.name]
+
+
+CASES = [pytest.param(s, v, id=f"{s.parent.name}/{s.name} {v}") for s in SCENARIOS for v in versions(s)]
+
+
+def result(scenario: Path, version: str) -> list[dict[str, Any]]:
     """Everything that a parse of the scenario's home gives, without what depends on place or chance."""
-    source = scenario.parent.name
     config = cnb.Config(home=scenario / "home", platform="linux", cache_seconds=0, clock=lambda: CLOCK)
-    corpus = cnb.parse(cnb.scan(source, config=config), config=config)
+    corpus = cnb.parse(cnb.scan(version, config=config), config=config)
     failures = [{"candidate": f.candidate.id, "error": f.error, "line": f.line} for f in corpus.failed]
     return [conversation(p) for p in corpus.parsed] + failures
 
@@ -38,8 +46,10 @@ def conversation(p) -> dict[str, Any]:
     return {
         "candidate": p.candidate.id,
         **{name: getattr(c, name) for name in names},
+        **({} if c.parent_id is None else {"parent_id": c.parent_id}),
+        **({} if not c.links else {"links": [structs.asdict(link) for link in c.links]}),
         "content_hash": p.content_hash,
-        "messages": [message(m, random_id=c.source == "codex") for m in c.messages],
+        "messages": [message(m, random_id=p.parser_version == "codex@1") for m in c.messages],
         "fates": fates,
     }
 
@@ -56,16 +66,23 @@ def message(m: cnb.Message, *, random_id: bool) -> dict[str, Any]:
         "timestamp",
         "timestamp_from_clock",
     )
-    return {"id": None if random_id else m.id, **{name: getattr(m, name) for name in names}}
+    details = {} if m.details is None else {"details": facts(m.details)}
+    return {"id": None if random_id else m.id, **{name: getattr(m, name) for name in names}, **details}
 
 
-def golden(scenario: Path) -> Path:
-    return scenario / "expected" / f"{cnb.get_adapter(scenario.parent.name).parser_version}.json"
+def facts(details: cnb.Details) -> dict[str, Any]:
+    tools = [structs.asdict(call) for call in details.tools]
+    return {**structs.asdict(details), "tools": tools, "marks": list(details.marks)}
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: f"{s.parent.name}/{s.name}")
-def test_the_result_is_the_frozen_one(scenario):
-    assert json.loads(ecma.json_text(result(scenario))) == json.loads(golden(scenario).read_text(encoding="utf-8"))
+def golden(scenario: Path, version: str) -> Path:
+    return scenario / "expected" / f"{version}.json"
+
+
+@pytest.mark.parametrize(("scenario", "version"), CASES)
+def test_the_result_is_the_frozen_one(scenario, version):
+    frozen = golden(scenario, version).read_text(encoding="utf-8")
+    assert json.loads(ecma.json_text(result(scenario, version))) == json.loads(frozen)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: f"{s.parent.name}/{s.name}")
@@ -80,11 +97,12 @@ def test_every_source_has_a_scenario():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        file = golden(FIXTURES / name)
-        if file.exists():
-            sys.exit(f"{file} is frozen")
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(
-            json.dumps(json.loads(ecma.json_text(result(FIXTURES / name))), indent=1, ensure_ascii=True) + "\n"
-        )
+    for scenario in (FIXTURES / name for name in sys.argv[1:]):
+        missing = [version for version in versions(scenario) if not golden(scenario, version).exists()]
+        if not missing:
+            sys.exit(f"{scenario}: its goldens are frozen")
+        for version in missing:
+            file = golden(scenario, version)
+            file.parent.mkdir(exist_ok=True)
+            text = json.dumps(json.loads(ecma.json_text(result(scenario, version))), indent=1, ensure_ascii=True)
+            file.write_text(text + "\n")

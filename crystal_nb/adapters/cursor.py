@@ -5,6 +5,7 @@ Source: ``formats/cursor.md`` section 3; the numbers in comments are its rules.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
 from pathlib import Path
@@ -14,9 +15,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from crystal_nb import ecma
-from crystal_nb.adapters import vscdb
+from crystal_nb.adapters import cursor_careful, vscdb
 from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, TimedCache, file_candidate, has_fence
 from crystal_nb.adapters.cursor_index import BubbleIndex, bubble_index, bubble_rows
+from crystal_nb.adapters.cursor_rules import V1, V2
 from crystal_nb.adapters.jsonl import HEAD_BYTES
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
 from crystal_nb.adapters.vscode import date_time, finish, item, readable_windows
@@ -24,7 +26,7 @@ from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Fate, Message
 
-__all__ = ["ADAPTER"]
+__all__ = ["ADAPTER", "CAREFUL", "LATER"]
 
 NAME = "cursor"
 _NEWEST_VERSION = 3
@@ -293,5 +295,9 @@ ADAPTER = Adapter(
     count=_count,
     candidates=_candidates,
     read=_read,
-    rules=Rules("cursor@1"),
+    rules=V1,
 )
+CAREFUL = dataclasses.replace(
+    ADAPTER, count=cursor_careful.count, candidates=cursor_careful.candidates, read=cursor_careful.read, rules=V2
+)
+LATER = (CAREFUL,)

@@ -20,6 +20,8 @@ from crystal_nb import ecma
 from crystal_nb.adapters import vscdb
 from crystal_nb.adapters.base import Adapter, Draft, Outcome, Parsed, Rules, file_candidate, has_fence
 from crystal_nb.adapters.jsonl import HEAD_BYTES
+from crystal_nb.adapters.trae_careful import careful
+from crystal_nb.adapters.trae_rules import V1
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder, raw_bytes
 from crystal_nb.adapters.vscode import date_time, finish, item, readable_windows
 from crystal_nb.config import Config
@@ -27,7 +29,7 @@ from crystal_nb.ecma.operators import is_greater, plus_one, to_number
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Fate, Message
 
-__all__ = ["ADAPTER"]
+__all__ = ["ADAPTER", "LATER"]
 
 NAME = "trae"
 _KEY = "memento/icube-ai-agent-storage"
@@ -341,5 +343,6 @@ ADAPTER = Adapter(
     count=_count,
     candidates=_candidates,
     read=_read,
-    rules=Rules("trae@1"),
+    rules=V1,
 )
+LATER = (careful(ADAPTER),)
