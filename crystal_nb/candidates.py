@@ -18,10 +18,11 @@ Candidates: TypeAlias = Union["pl.DataFrame", "pl.LazyFrame", Iterable[Candidate
 """What the importer takes: a frame made by a scan, or records."""
 
 _NEEDED = ("source", "id", "file_path")
+_COMPARED = ("file_size", "file_mtime_text")
 
 
-def as_candidates(candidates: Candidates) -> list[Candidate]:
-    """Records of a frame or of an iterable.
+def as_candidates(candidates: Candidates, *, for_store: bool = False) -> list[Candidate]:
+    """Records of a frame or of an iterable; for a store, with what says whether a file changed.
 
     Raises
     ------
@@ -35,9 +36,10 @@ def as_candidates(candidates: Candidates) -> list[Candidate]:
         return [candidates]
     frame: Any = candidates.collect() if hasattr(candidates, "collect") else candidates
     if hasattr(frame, "iter_rows"):
-        missing = [name for name in _NEEDED if name not in frame.columns]
+        needed = _NEEDED + (_COMPARED if for_store else ())
+        missing = [name for name in needed if name not in frame.columns]
         if missing:
-            raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(_NEEDED)}")
+            raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(needed)}")
         return [_candidate(row) for row in frame.iter_rows(named=True)]
     if isinstance(candidates, str) or not isinstance(candidates, Iterable):
         hint = " (an await is missing)" if isinstance(candidates, Awaitable) else ""
@@ -51,16 +53,21 @@ def as_candidates(candidates: Candidates) -> list[Candidate]:
 _WANTED = "parse takes a frame made by scan or Candidate records"
 
 
-_EXACT: dict[tuple[str, Any, Any], Candidate] = {}
-"""Candidates whose id or path a frame can't hold (a number, bytes that are no UTF-8), by what it shows."""
+_EXACT: dict[tuple[str, Any, Any], tuple[Any, Any]] = {}
+"""Ids and paths that a frame can't hold (a number, bytes that are no UTF-8), by what it shows."""
 
 
 def _candidate(row: Mapping[str, Any]) -> Candidate:
-    exact = _EXACT.get((row["source"], row.get("candidate_id", row["id"]), row["file_path"]))
-    return exact or Candidate(
-        source=row["source"],
-        id=row.get("candidate_id", row["id"]),  # a frame of conversations will do, too
-        file_path=row["file_path"],
+    shown = (row["source"], row.get("candidate_id", row["id"]), row["file_path"])  # one of conversations will do
+    source, id, file_path = shown
+    try:
+        id, file_path = _EXACT.get(shown, (id, file_path))
+    except TypeError as error:
+        raise ConfigError("source, id and file_path of candidates must be texts") from error
+    return Candidate(
+        source=source,
+        id=id,
+        file_path=file_path,
         file_size=row.get("file_size") or 0,
         file_mtime=row.get("file_mtime_text") or "",
         project_dir=row.get("project_dir") or "",
@@ -76,7 +83,7 @@ def candidate_row(c: Candidate) -> dict[str, Any]:
     """Row of a candidates frame."""
     shown = (c.source, None if c.id is None else _shown(c.id), _shown(c.file_path))
     if shown != (c.source, c.id, c.file_path):
-        _EXACT[shown] = c
+        _EXACT[shown] = (c.id, c.file_path)
     return {
         "source": c.source,
         "id": c.id,

@@ -22,6 +22,9 @@ StorePath = Annotated[
     typer.Option("--store", metavar="FILE", help="Database of imports; default: one in the user data folder."),
 ]
 ProfileName = Annotated[str, typer.Option("--profile", help="Rules to follow: chatcrystal or careful.")]
+OptionalProfile = Annotated[
+    str | None, typer.Option("--profile", help="Rules to follow: chatcrystal or careful; default: the store's own.")
+]
 
 
 def configuration(home: Path | None) -> Config:

@@ -9,10 +9,21 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from crystal_nb import importer, reimport, remote, samples, scenarios, show
-from crystal_nb.cli_common import Home, Json, Names, ProfileName, StorePath, configuration, default_store, run, stop
+from crystal_nb.cli_common import (
+    Home,
+    Json,
+    Names,
+    OptionalProfile,
+    ProfileName,
+    StorePath,
+    configuration,
+    default_store,
+    run,
+    stop,
+)
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
-from crystal_nb.policy import policy_of
+from crystal_nb.policy import CAREFUL, policy_of
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome
@@ -77,7 +88,7 @@ def import_(
     home: Home = None,
     json: Json = False,
     store: StorePath = None,
-    profile: ProfileName = "chatcrystal",
+    profile: OptionalProfile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
 ) -> None:
     """Import what is there into a store: conversations, content hashes, decisions, and what was lost.
@@ -88,7 +99,7 @@ def import_(
 
     Exit codes: 0 all imported, 1 some conversations failed, 2 could not run.
     """
-    run(policy_of, profile)
+    profile = run(_profile, store, profile)
     candidates, config, are_samples = _find(names, home, profile)
     path = store or (None if are_samples or home is not None else default_store(profile))
     with _opened(path, profile, config, write=not dry_run) as opened:
@@ -98,6 +109,17 @@ def import_(
     show.imported(corpus, report, json=json, samples=are_samples, store=None if path is None else str(path))
     if report.errors and not are_samples:
         raise typer.Exit(1)
+
+
+def _profile(store: Path | None, wanted: str | None) -> str:
+    """The profile that was asked for, else that of the store that is there, else the pinned one."""
+    if wanted is not None:
+        policy_of(wanted)
+        return wanted
+    if store is None or not store.exists():
+        return "chatcrystal"
+    with open_store(store, read_only=True) as there:
+        return "careful" if there.policy() is CAREFUL else "chatcrystal"
 
 
 def _opened(path: Path | None, profile: str, config: Config, *, write: bool) -> Store:
@@ -151,21 +173,21 @@ def plan(
     home: Home = None,
     json: Json = False,
     store: StorePath = None,
-    profile: ProfileName = "chatcrystal",
+    profile: OptionalProfile = None,
 ) -> None:
     """Say what an import would do with each conversation, and why; nothing is written.
 
     The store can be a ChatCrystal database, which is only read.
     """
-    config = configuration(home)
-    run(policy_of, profile)
-    found = run(importer.find_candidates, *names or (), profile=profile, config=config)
-    path = store or default_store(profile)
+    path = store or default_store(profile or "chatcrystal")
+    policy = run(policy_of, profile or "chatcrystal")
     if not path.exists():
         show.note(f"There is no store at {path} yet; everything is new.")
-    known = run(open_store, path, read_only=True, config=config) if path.exists() else None
-    with known or Store.in_memory(policy_of(profile), config) as opened:
-        frame = run(reimport.plan, found, opened, profile=profile, config=config)
+    known = run(open_store, path, read_only=True) if path.exists() else None
+    with known or Store.in_memory(policy, configuration(None)) as opened:
+        rules = profile or ("careful" if opened.policy() is CAREFUL else "chatcrystal")
+        candidates, config, _ = _find(names, home, rules)
+        frame = run(reimport.plan, candidates, opened, profile=rules, config=config)
     show.rows("Plan", list(frame.iter_rows(named=True)), show.DECISION_COLUMNS, json=json)
     if "error" in frame["action"]:
         raise typer.Exit(1)

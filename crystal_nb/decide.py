@@ -12,7 +12,7 @@ from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.policy import Policy
 from crystal_nb.records import Candidate, Conversation
 
-__all__ = ["after_parse", "before_parse", "failed", "row_id", "wants_fingerprint", "with_fingerprint"]
+__all__ = ["after_parse", "before_parse", "failed", "nothing_known", "row_id", "wants_fingerprint", "with_fingerprint"]
 
 
 def wants_fingerprint(candidate: Candidate, stored: StoredConversation | None, policy: Policy) -> bool:
@@ -164,12 +164,21 @@ def row_id(before: Decision, stored: StoredConversation | None, conversation: Co
         return stored.id
     if stored is None and policy.row_id == "candidate-id":
         return before.candidate_id
-    return ecma.to_utf8_safe(ecma.to_text(conversation.id))
+    return _key(conversation.id)
 
 
 def with_fingerprint(decision: Decision, fingerprint: str | None) -> Decision:
     """The decision with the fingerprint that the file had before its parse."""
     return replace(decision, fingerprint=fingerprint)
+
+
+def nothing_known(candidate: Candidate) -> Decision:
+    """Where deciding begins."""
+    return Decision(_key(candidate.source), _key(candidate.id), "parse", "Nothing has been looked at.")
+
+
+def _key(value: object) -> str:
+    return ecma.key_text(ecma.to_text(value))
 
 
 def failed(decision: Decision, reason: str) -> Decision:
@@ -189,10 +198,9 @@ def _decision(
     parser_version: str | None = None,
     fingerprint: str | None = None,
 ) -> Decision:
-    id = ecma.to_utf8_safe(ecma.to_text(candidate.id))
     return Decision(
         candidate.source,
-        id,
+        _key(candidate.id),
         action,  # type: ignore[arg-type]
         reason,
         tuple(steps),

@@ -66,7 +66,13 @@ class StoreError(CrystalError):
         self.path = path
         self.is_locked = "locked" in message
         """Whether another program is writing to it: every further try would wait as long."""
-        super().__init__(f"{path}: {message}{_hint(message)}")
+        super().__init__(f"{_shown(path)}: {message}{_hint(message)}")
+
+
+def _shown(path: object) -> str:
+    """A path that no terminal obeys."""
+    text = str(path)
+    return text if text.isprintable() else text.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 _HINTS = {

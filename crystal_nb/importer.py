@@ -22,7 +22,7 @@ from crystal_nb.candidates import Candidates, as_candidates, candidate_row
 from crystal_nb.config import PROFILES, Config, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.discovery import data_folder
-from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError, ScanError
+from crystal_nb.errors import AdapterError, ConfigError, CrystalError, DetectError, ParseError, ScanError
 from crystal_nb.records import Candidate
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_folders",
+    "checked_adapters",
     "collect",
     "find_candidates",
     "find_candidates_async",
@@ -103,8 +104,15 @@ async def _find_candidates(
 
 
 async def collect(adapter: SourceAdapter, config: Config) -> list[Candidate]:
-    """Detect and scan one source; raises what they raise."""
-    return await _scan_one(adapter, config) if await adapter.detect(config) is not None else []
+    """Detect and scan one source; raises `DetectError`, `ScanError`, or another of the package's own errors."""
+    try:
+        there = await adapter.detect(config)
+    except CrystalError:
+        raise
+    except Exception as error:  # an adapter from elsewhere may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        raise DetectError(reason, source=adapter.name, path=data_folder(adapter, config)) from error
+    return await _scan_one(adapter, config) if there is not None else []
 
 
 def unregistered() -> Mapping[str, SourceAdapter]:
@@ -114,7 +122,7 @@ def unregistered() -> Mapping[str, SourceAdapter]:
 
 async def _scan_one(adapter: SourceAdapter, config: Config) -> list[Candidate]:
     try:
-        found = await adapter.scan(config)
+        found = list(await adapter.scan(config))
         if all(isinstance(c, Candidate) for c in found):
             return [replace(c, parser_version=adapter.parser_version) for c in found]
         reason = "scan gave something else than candidates"
@@ -133,6 +141,20 @@ def _chosen(wanted: Sequence[str | SourceAdapter], profile: str, config: Config)
     by_name = for_profile(profile)
     chosen = [(by_name.get(a) or get_adapter(a)) if isinstance(a, str) else _remember(a) for a in wanted]
     return list({adapter.name: adapter for adapter in chosen}.values())
+
+
+def checked_adapters(given: Iterable[SourceAdapter]) -> list[SourceAdapter]:
+    """The adapters as a list.
+
+    Raises
+    ------
+    AdapterError
+        If they are something else.
+    """
+    listed = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if (not listed and given not in ([], ())) or not all(isinstance(a, SourceAdapter) for a in listed):
+        raise AdapterError("adapters must be a list of adapters; registered ones are found by themselves")
+    return listed
 
 
 def check_folders(config: Config, given: Iterable[SourceAdapter] = ()) -> None:
@@ -237,9 +259,7 @@ def _adapters_for(
     candidates: Iterable[Candidate], given: Iterable[SourceAdapter]
 ) -> Callable[[Candidate], SourceAdapter]:
     """Who parses a candidate: one that was given, the released version that listed it, the registered one."""
-    if isinstance(given, str) or not all(isinstance(a, SourceAdapter) for a in given):
-        raise AdapterError("adapters must be a list of adapters; registered ones are found by themselves")
-    chosen, usual = {a.name: a for a in given}, {**_UNREGISTERED, **registered()}
+    chosen, usual = {a.name: a for a in checked_adapters(given)}, {**_UNREGISTERED, **registered()}
 
     def find(source: str, version: str | None) -> SourceAdapter:
         adapter = chosen.get(source) or usual.get(source) or get_adapter(source)

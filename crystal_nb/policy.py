@@ -57,6 +57,13 @@ class Policy(Struct, frozen=True, kw_only=True):
         A replace keeps the status of a conversation that a person rejected.
     """
 
+    def __post_init__(self) -> None:
+        for name, allowed in _ALLOWED.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"{name} must be {' or '.join(map(repr, allowed))}, not {getattr(self, name)!r}")
+        if type(self.min_messages) is not int or self.min_messages < 0:
+            raise ConfigError(f"min_messages must be 0 or more, not {self.min_messages!r}")
+
     name: str
     trust_size_and_time: bool = True
     fingerprint: bool = False
@@ -74,6 +81,16 @@ class Policy(Struct, frozen=True, kw_only=True):
     keep_edited_notes: bool = True
     keep_rejected: bool = True
 
+
+_ALLOWED: dict[str, tuple[object, ...]] = {
+    "lookup": ("id", "source_conversation_id"),
+    "row_id": ("parsed-id", "candidate-id"),
+    "conversation_key": ("id", "source+id"),
+    "message_key": ("id", "conversation+index"),
+    "failing_source": ("abort", "collect"),
+    "save": ("at-end", "each"),
+    "foreign_keys": ("until-saved", "on"),
+}
 
 PINNED = Policy(name="pinned")
 """What the pinned importer does."""

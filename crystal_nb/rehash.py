@@ -1,24 +1,28 @@
 """The content hash of what a store's rows hold, to compare with the hash that stands beside them.
 
 SQLite knows no missing values: a message whose parser gives no ``thinking`` or ``role`` at all is
-stored as null, so rows can stand for several texts.
+stored as null, so rows of another program can stand for several texts. This package's own rows say
+in a column ``exact`` what the others can't.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from itertools import product
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from crystal_nb import ecma
 from crystal_nb.hashing import content_hash
 from crystal_nb.records import Conversation, Message
-from crystal_nb.store_schema import Layout
+from crystal_nb.store_schema import Layout, columns_of
 
 __all__ = ["rehash", "stored_conversation"]
 
 _FIELDS = "type, role, content, has_tool_use, has_code, thinking, id, parent_uuid, timestamp"
+_NAMES = ("type", "role", "content", "has_tool_use", "has_code", "thinking", "id", "parent_uuid", "timestamp")
 
 
 def stored_conversation(connection: sqlite3.Connection, layout: Layout, source: str, id: str) -> Conversation:
@@ -32,12 +36,19 @@ def stored_conversation(connection: sqlite3.Connection, layout: Layout, source: 
     """
     where = " AND ".join(f"{name} = ?" for name in layout.owner)
     owner = (source, id) if layout.by_source else (id,)
-    rows = connection.execute(f"SELECT {_FIELDS} FROM messages WHERE {where} ORDER BY sort_order", owner)
-    messages = (
-        Message(type, content or "", role, bool(tool), bool(code), thinking, message_id, parent, timestamp)
-        for type, role, content, tool, code, thinking, message_id, parent, timestamp in rows
-    )
-    return Conversation(source, id, tuple(messages))
+    exact = "exact" if "exact" in columns_of(connection, "messages") else "NULL"
+    rows = connection.execute(f"SELECT {_FIELDS}, {exact} FROM messages WHERE {where} ORDER BY sort_order", owner)
+    return Conversation(source, id, tuple(map(_message, rows)))
+
+
+def _message(row: tuple[Any, ...]) -> Message:
+    *columns, exact = (v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in row)
+    values = dict(zip(_NAMES, columns, strict=True))
+    values |= {"content": values["content"] or "", "has_tool_use": bool(values["has_tool_use"])}
+    values["has_code"] = bool(values["has_code"])
+    known = ecma.parse_json(exact) if exact else {}
+    missing = known.pop("missing", ())
+    return Message(**{**values, **known, **dict.fromkeys(missing, UNSET)})
 
 
 def rehash(conversation: Conversation) -> frozenset[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from crystal_nb import reimport
+from crystal_nb import importer, reimport
 from crystal_nb._loop import twins
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates
@@ -22,6 +22,7 @@ from crystal_nb.config import Config, checked
 from crystal_nb.policy import Policy, policy_of
 from crystal_nb.records import printable
 from crystal_nb.report import ImportReport, Outcome
+from crystal_nb.runs import new_run, outcomes
 from crystal_nb.store import Store
 from crystal_nb.store_changes import Change, changes_since, remember
 
@@ -115,13 +116,15 @@ async def _rehearse(
     ...     rehearsal.counts()["conversations", "added"] == rehearsal.report.imported, store.conversations().height
     (True, 0)
     """
-    policy, given = store.policy(profile), list(adapters)
+    policy, given = store.policy(profile), importer.checked_adapters(adapters)
     with store.copy(policy) as copy:
-        remember(copy.connection)
+        with store.reported():
+            remember(copy.connection)
         report = await reimport.import_into(
-            copy, as_candidates(candidates), policy, given, checked(config), on_progress=on_progress
+            copy, as_candidates(candidates, for_store=True), policy, given, checked(config), on_progress=on_progress
         )
-        return Rehearsal(report, tuple(changes_since(copy.connection, copy.layout)))
+        with store.reported():
+            return Rehearsal(report, tuple(changes_since(copy.connection, copy.layout)))
 
 
 async def _compare_policies(
@@ -156,7 +159,8 @@ async def _compare_policies(
     """
     from crystal_nb import decision_frames
 
-    listed, config, given = as_candidates(candidates), checked(config), list(adapters)
+    listed, config = as_candidates(candidates, for_store=True), checked(config)
+    given = importer.checked_adapters(adapters)
     truth = await _true_hashes(listed, given, config)
     rows = [await _score(listed, store, policy_of(policy), given, config, truth) for policy in policies]
     return decision_frames.policy_scores(rows)
@@ -169,8 +173,8 @@ async def _true_hashes(listed: list[Any], given: list[SourceAdapter], config: Co
     """What a parse of every candidate gives, the messages forgotten at once."""
     found: dict[_Key, str] = {}
     everything = Policy(name="", trust_size_and_time=False, min_messages=0)
-    run = reimport.new_run(everything, config, given)
-    async for outcome in reimport.outcomes(run, listed, lambda outcome: outcome):
+    run = new_run(everything, config, given)
+    async for outcome in outcomes(run, listed, lambda outcome: outcome):
         d = outcome.decision
         if d.content_hash is not None:
             found[d.source, d.candidate_id] = d.content_hash
@@ -197,7 +201,8 @@ async def _score(
                 )
 
         report = await reimport.import_into(copy, listed, policy, given, config, on_outcome=watch)
-        duplicates, incomplete = _faults(copy.connection, copy.layout.owner)
+        with store.reported():
+            duplicates, incomplete = _faults(copy.connection, copy.layout.owner)
     decisions = [o.decision for o in report.outcomes]
     skipped = [(d.source, d.candidate_id) for d in decisions if d.action == "skip"]
     replaced = [d for d in decisions if d.action == "replace"]

@@ -5,99 +5,31 @@ Source: ``pinned-importer.md`` sections 3 and 10.
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from crystal_nb import decide, importer
 from crystal_nb._loop import twins
 from crystal_nb.adapters import registered
-from crystal_nb.adapters.base import Parsed, SourceAdapter
+from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.decisions import Decision
-from crystal_nb.errors import AdapterError, StoreError
-from crystal_nb.fingerprint import Fingerprints
-from crystal_nb.hashing import content_hash
+from crystal_nb.errors import StoreError
 from crystal_nb.policy import Policy
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
-from crystal_nb.report import ImportReport, Outcome, SourceFailure
-from crystal_nb.states import States
+from crystal_nb.report import ImportReport, Outcome, SourceFailure, decisions_frame
+from crystal_nb.runs import Run, adapters_by_name, decide_anew, outcomes, reason_of
 from crystal_nb.store import Store
 from crystal_nb.store_writes import Applied
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["OnDecision", "import_all", "import_all_async", "outcomes", "plan", "plan_async"]
+__all__ = ["OnDecision", "import_all", "import_all_async", "import_into", "plan", "plan_async"]
 
 OnDecision: TypeAlias = Callable[[int, int, Candidate, Decision], None]
-_PAUSE_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Run:
-    """What holds for all candidates of a run."""
-
-    policy: Policy
-    states: States
-    config: Config
-    adapters: Mapping[str, SourceAdapter]
-    fingerprints: Fingerprints = field(default_factory=Fingerprints)
-
-
-async def outcomes(
-    run: Run, candidates: list[Candidate], write: Callable[[Outcome], Outcome]
-) -> AsyncIterator[Outcome]:
-    """Decide about one candidate after the other; ``write`` does what is to be done with each.
-
-    A cancellation comes in between two candidates.
-    """
-    paused = time.monotonic()
-    for candidate in candidates:
-        outcome = write(await _decide(run, candidate))
-        run.states.note(candidate, outcome.decision, run.policy)
-        yield outcome
-        if time.monotonic() - paused > _PAUSE_SECONDS:
-            await asyncio.sleep(0)
-            paused = time.monotonic()
-
-
-async def _decide(run: Run, candidate: Candidate) -> Outcome:
-    """Steps a to h up to the writing."""
-    policy, adapter = run.policy, run.adapters.get(candidate.source)
-    stored = run.states.find(candidate, policy)
-    mark = run.fingerprints(candidate) if decide.wants_fingerprint(candidate, stored, policy) else None
-    version = None if adapter is None else adapter.parser_version or f"{adapter.name}@1"
-    decision = decide.before_parse(candidate, stored, policy, parser_version=version, fingerprint=mark)
-    if decision.action != "parse" or adapter is None:
-        return Outcome(candidate, decision)
-    if policy.fingerprint and mark is None:
-        decision = decide.with_fingerprint(decision, run.fingerprints(candidate))
-    try:
-        parsed = await _parse(adapter, candidate, run.config)
-        conversation = parsed.conversation
-        digest = content_hash(conversation)
-        row_id = decide.row_id(decision, stored, conversation, policy)
-        owner = run.states.owner(candidate.source, row_id, policy)
-        decided = decide.after_parse(decision, stored, conversation, digest, policy, owner=owner)
-    except Exception as error:  # the per-candidate guard: whatever one parse raises, the others go on
-        return Outcome(candidate, decide.failed(decision, _reason(error)))
-    return Outcome(candidate, decided, parsed)
-
-
-async def _parse(adapter: SourceAdapter, candidate: Candidate, config: Config) -> Parsed:
-    parsed = await adapter.parse(candidate, config)
-    if not isinstance(parsed, Parsed):
-        raise AdapterError("parse gave no Parsed")
-    return parsed
-
-
-def _reason(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 async def _plan(
@@ -139,10 +71,8 @@ async def _plan(
     ...     cnb.plan(cnb.scan("trae", config=config), store, config=config)["action"].unique().to_list()
     ['insert']
     """
-    from crystal_nb.report import decisions_frame
-
-    config, listed = checked(config), as_candidates(candidates)
-    run = Run(store.policy(profile), store.states(), config, _by_name(adapters))
+    config, listed = checked(config), as_candidates(candidates, for_store=True)
+    run = Run(store.policy(profile), store.states(), config, adapters_by_name(adapters))
     found = []
     async for outcome in outcomes(run, listed, lambda outcome: _foreseen(store, run, outcome)):
         found.append(outcome.without_parsed())
@@ -161,15 +91,6 @@ def _foreseen(store: Store, run: Run, outcome: Outcome) -> Outcome:
     ):
         return outcome
     return Outcome(outcome.candidate, decide.failed(d, "FOREIGN KEY constraint failed"))
-
-
-def new_run(policy: Policy, config: Config, adapters: Iterable[SourceAdapter] = ()) -> Run:
-    """A run against an empty store."""
-    return Run(policy, States(), config, _by_name(adapters))
-
-
-def _by_name(adapters: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
-    return {**importer.unregistered(), **registered(), **{a.name: a for a in adapters}}
 
 
 async def _import_all(
@@ -232,10 +153,14 @@ async def _import_all(
     >>> report.imported > 5, again.imported
     (True, 0)
     """
-    config, policy, given = checked(config), store.policy(profile), list(adapters)
+    config, policy, given = checked(config), store.policy(profile), importer.checked_adapters(adapters)
     store.check_policy(policy)
     failures: list[SourceFailure] = []
-    listed = await _collect(policy, given, config, failures) if candidates is None else as_candidates(candidates)
+    listed = (
+        await _collect(policy, given, config, failures)
+        if candidates is None
+        else as_candidates(candidates, for_store=True)
+    )
     return await import_into(
         store,
         listed,
@@ -262,15 +187,16 @@ async def import_into(
     progress: bool | None = False,
 ) -> ImportReport:
     """Step 3: decide about each candidate and write what was decided."""
-    run = Run(policy, store.states(), config, _by_name(adapters))
+    by_name = adapters_by_name(adapters)
     done: list[Outcome] = []
-
-    def write(outcome: Outcome) -> Outcome:
-        if on_outcome is not None:
-            on_outcome(outcome)
-        return _write(store, policy, outcome)
-
     with store.batch(policy), shown(len(listed), "Importing", progress) as step:
+        run = Run(policy, store.states(), config, by_name)
+
+        def write(outcome: Outcome) -> Outcome:
+            if on_outcome is not None:
+                on_outcome(outcome)
+            return _write(store, run, outcome)
+
         async for outcome in outcomes(run, listed, write):
             done.append(outcome.without_parsed())
             step()
@@ -292,28 +218,35 @@ async def _collect(
         except Exception as error:
             if policy.failing_source == "abort":
                 raise
-            failures.append(SourceFailure(adapter.name, type(error).__name__, _reason(error)))
+            failures.append(SourceFailure(adapter.name, type(error).__name__, reason_of(error)))
     return found
 
 
-def _write(store: Store, policy: Policy, outcome: Outcome) -> Outcome:
+def _write(store: Store, run: Run, outcome: Outcome) -> Outcome:
     """Write one decision; a failure becomes the decision ``error``, with a row in the import log."""
+    if store.changed_elsewhere():
+        run.states = store.states()
+        outcome = decide_anew(run, outcome)
     applied = Applied()
     if outcome.decision.action != "error":
         try:
-            conversation = None if outcome.parsed is None else outcome.parsed.conversation
-            applied = store.apply(outcome.decision, outcome.candidate, conversation, policy)
-        except StoreError as error:
-            if error.is_locked or (policy.save == "at-end" and store.batch_lost):
+            applied = _apply(store, run, outcome)
+        except Exception as error:
+            if isinstance(error, StoreError) and (error.is_locked or store.batch_lost):
                 raise
-            outcome = Outcome(outcome.candidate, decide.failed(outcome.decision, str(error)))
+            outcome = Outcome(outcome.candidate, decide.failed(outcome.decision, reason_of(error)))
     if outcome.decision.action == "error":
         try:
             store.log_error(outcome.candidate.file_path, outcome.decision.reason)
         except StoreError as error:
-            if error.is_locked or not policy.guard_log:
+            if error.is_locked or not run.policy.guard_log:
                 raise
     return Outcome(outcome.candidate, outcome.decision, outcome.parsed, applied)
+
+
+def _apply(store: Store, run: Run, outcome: Outcome) -> Applied:
+    conversation = None if outcome.parsed is None else outcome.parsed.conversation
+    return store.apply(outcome.decision, outcome.candidate, conversation, run.policy)
 
 
 plan, plan_async = twins(_plan)

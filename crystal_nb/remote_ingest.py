@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from crystal_nb import ecma
 from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.errors import RemotePayloadError, StoreError
 from crystal_nb.policy import Policy
@@ -54,8 +55,9 @@ def ingest(
     """
     policy = store.policy(profile)
     store.check_policy(policy)
-    items, states = read_request(payload), store.states()
+    items = read_request(payload)
     with store.batch(policy):
+        states = store.states()
         outcomes = [_ingest_one(store, states, policy, item, f"$.items[{n}]") for n, item in enumerate(items)]
     return ImportReport(policy.name, tuple(outcomes), title="Ingest")
 
@@ -71,8 +73,8 @@ def _ingest_one(store: Store, states: States, policy: Policy, raw: Any, at: str)
     conversation = _under(item.conversation, decision.id or "")
     try:
         applied = store.apply(decision, candidate, conversation, policy)
-    except StoreError as error:
-        if policy.save == "at-end" and store.batch_lost:
+    except Exception as error:
+        if isinstance(error, StoreError) and (error.is_locked or store.batch_lost):
             raise
         decision, applied = replace(decision, action="error", reason=str(error)), Applied()
     states.note(candidate, decision, policy)
@@ -90,11 +92,11 @@ def _decide(item: RemoteItem, stored: StoredConversation | None, states: States,
     found = Step("stored", stored.id if stored else None, item.source_conversation_id, stored is not None)
     start = Decision(
         source=item.candidate.source,
-        candidate_id=item.source_conversation_id,
+        candidate_id=ecma.key_text(item.source_conversation_id),
         action="parse",
         reason="",
         steps=(found,),
-        id=stored.id if stored else str(item.conversation.id),
+        id=stored.id if stored else ecma.key_text(str(item.conversation.id)),
         content_hash=item.content_hash,
         parser_version=item.parser_version if isinstance(item.parser_version, str) else None,
         message_count=len(item.conversation.messages),

@@ -56,7 +56,7 @@ class States:
 
     def find(self, candidate: Candidate, policy: Policy) -> StoredConversation | None:
         """The row that the policy's lookup finds for a candidate, or what is remembered of a short one."""
-        key = (candidate.source, ecma.to_utf8_safe(ecma.to_text(candidate.id)))
+        key = (candidate.source, ecma.key_text(ecma.to_text(candidate.id)))
         row = self._by_key.get(key)
         if policy.lookup == "source_conversation_id":
             own = row if row is not None and row.candidate_id is None else None

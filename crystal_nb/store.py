@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from crystal_nb.config import Config
 from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.errors import ConfigError, StoreError
 from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
-from crystal_nb.records import Candidate, Conversation
+from crystal_nb.records import Candidate, Conversation, printable
 from crystal_nb.rehash import rehash, stored_conversation
 from crystal_nb.states import States
 from crystal_nb.store_copy import copy_database, new_database, reported
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Store"]
+
+_SHORT_COLUMNS = ("source", "candidate_id", "file_size", "file_mtime", "parser_version", "fingerprint")
 
 
 class Store:
@@ -55,7 +59,10 @@ class Store:
     ) -> None:
         self.path, self.read_only = path, read_only
         self.layout = Layout.found_in(connection)
-        self._connection, self._config, self._folder = connection, config, folder
+        self._connection, self._config = connection, config
+        self._in_batch, self._version = False, 0
+        self._running = threading.Lock()
+        self._discard = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True) if folder else None
 
     @classmethod
     def in_memory(cls, policy: Policy, config: Config) -> Store:
@@ -78,8 +85,8 @@ class Store:
     def close(self) -> None:
         """Close the database; a second time does nothing."""
         self._connection.close()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._discard is not None:
+            self._discard()
 
     def __repr__(self) -> str:
         count = "closed"
@@ -88,7 +95,8 @@ class Store:
             count = f"{found:,} conversation{'' if found == 1 else 's'}"
         except sqlite3.Error:
             pass
-        return f"Store: {self.path or 'in memory'}, {count}{', read-only' if self.read_only else ''}"
+        place = printable(str(self.path or "in memory"))
+        return f"Store: {place}, {count}{', read-only' if self.read_only else ''}"
 
     def states(self) -> States:
         """All that decisions look at, by one query."""
@@ -97,12 +105,21 @@ class Store:
             names = ("source", "id", "source_conversation_id", "file_size", "file_mtime", "content_hash")
             fields = [name if name in known else "NULL" for name in (*names, "parser_version", "fingerprint")]
             query = f"SELECT {', '.join(fields)}, 0 FROM conversations"
-            if store_schema.columns_of(self._connection, "short_candidates"):
+            if set(_SHORT_COLUMNS) <= set(store_schema.columns_of(self._connection, "short_candidates")):
                 query += (
                     " UNION ALL SELECT source, candidate_id, candidate_id, file_size, file_mtime, NULL,"
                     " parser_version, fingerprint, 1 FROM short_candidates"
                 )
+            self._version = self._data_version()
             return States(map(_stored, self._connection.execute(query)))
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another connection wrote to the database since `states`."""
+        with self.reported():
+            return not self._in_batch and self._data_version() != self._version
+
+    def _data_version(self) -> int:
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def conversations(self) -> pl.DataFrame:
         """One row per stored conversation; columns: ``store_frames.STORED_CONVERSATIONS``."""
@@ -181,21 +198,32 @@ class Store:
 
     @contextmanager
     def batch(self, policy: Policy) -> Iterator[None]:
-        """Hold a run: by ``save="at-end"`` the file changes when it ends well, and only then."""
-        if policy.save == "each":
-            yield
-            return
+        """Hold a run, one at a time; by ``save="at-end"`` the file changes when it ends well, and only then."""
+        if not self._running.acquire(blocking=False):
+            raise StoreError("another import is running into this store; wait for it, or open it twice", path=self.path)
+        try:
+            if policy.save == "each":
+                yield
+            else:
+                yield from self._one_transaction()
+                self._saved(policy)
+        finally:
+            self._running.release()
+
+    def _one_transaction(self) -> Iterator[None]:
         with self.reported():
             self._connection.execute("BEGIN IMMEDIATE")
+        self._in_batch = True
         try:
             yield
             with self.reported():
                 self._connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
+            with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
-        self._saved(policy)
+        finally:
+            self._in_batch = False
 
     def _saved(self, policy: Policy) -> None:
         """The pinned importer's way to save resets the pragma."""
@@ -205,7 +233,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """One conversation's changes: a transaction, or a part of the run's."""
-        inside = self._connection.in_transaction
+        inside = self._in_batch
         self._connection.execute("SAVEPOINT one" if inside else "BEGIN IMMEDIATE")
         try:
             yield
@@ -252,7 +280,7 @@ class Store:
     @property
     def batch_lost(self) -> bool:
         """Whether SQLite gave up the transaction of a running batch, as on a full disk."""
-        return not self._connection.in_transaction
+        return self._in_batch and not self._connection.in_transaction
 
     def reported(self) -> Any:
         """Context in which SQLite's errors become `StoreError`."""

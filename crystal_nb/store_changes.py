@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -36,7 +37,8 @@ class Change(Struct, frozen=True):
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
     found = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE '%VIRTUAL%'"
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"
+        " AND upper(substr(ltrim(sql), 1, 14)) <> 'CREATE VIRTUAL'"
     )
     return [name for (name,) in found if name != "migrations"]
 
@@ -64,25 +66,47 @@ def changes_since(connection: sqlite3.Connection, layout: Layout) -> Iterator[Ch
     """Compare with what `remember` kept, table after table."""
     for table in _tables(connection):
         info = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
-        columns = [row[1] for row in info]
         keys = [row[1] for row in sorted(info, key=lambda row: row[5]) if row[5]]
-        now, before = _quoted(table), _quoted(_PREFIX + table)
-        new = _by_key(connection.execute(f"SELECT * FROM {now} EXCEPT SELECT * FROM temp.{before}"), columns, keys)
-        old = _by_key(connection.execute(f"SELECT * FROM temp.{before} EXCEPT SELECT * FROM {now}"), columns, keys)
-        for key in new.keys() | old.keys():
-            yield _change(table, key, old.get(key), new.get(key), layout)
+        now, before = _quoted(table), f"temp.{_quoted(_PREFIX + table)}"
+        if keys:
+            new, old = (_by_key(_only_in(connection, *pair), keys) for pair in ((now, before), (before, now)))
+            for key in new.keys() | old.keys():
+                yield _change(table, key, old.get(key), new.get(key), layout)
+        else:
+            yield from _changes_of_bag(table, connection, now, before, layout)
+
+
+def _only_in(connection: sqlite3.Connection, one: str, other: str) -> sqlite3.Cursor:
+    return connection.execute(f"SELECT * FROM {one} EXCEPT SELECT * FROM {other}")
+
+
+def _changes_of_bag(
+    table: str, connection: sqlite3.Connection, now: str, before: str, layout: Layout
+) -> Iterator[Change]:
+    """Rows without a key can stand there several times."""
+    cursor = connection.execute(f"SELECT * FROM {now}")
+    names, new = _names(cursor), Counter(cursor)
+    old = Counter(connection.execute(f"SELECT * FROM {before}"))
+    for values, number in ((new - old) | (old - new)).items():
+        row = dict(zip(names, values, strict=True))
+        was, is_ = (None, row) if new[values] > old[values] else (row, None)
+        yield from (_change(table, values, was, is_, layout) for _ in range(number))
+
+
+def _names(cursor: sqlite3.Cursor) -> list[str]:
+    return [column[0] for column in cursor.description]
 
 
 _Row = dict[str, Any]
 
 
-def _by_key(rows: sqlite3.Cursor, columns: list[str], keys: list[str]) -> dict[tuple[Any, ...], _Row]:
-    """Rows by primary key; by all their values where there is none, or null in it."""
-    found = {}
+def _by_key(rows: sqlite3.Cursor, keys: list[str]) -> dict[tuple[Any, ...], _Row]:
+    """Rows by primary key; by all their values where null is in it."""
+    found, columns = {}, _names(rows)
     for values in rows:
         row = dict(zip(columns, values, strict=True))
         key = tuple(row[name] for name in keys)
-        found[key if key and None not in key else values] = row
+        found[values if None in key else key] = row
     return found
 
 

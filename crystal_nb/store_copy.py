@@ -31,7 +31,7 @@ def reported(path: Path | str) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(str(error), path=path) from error
-    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema as it is
+    except UnicodeError as error:  # SQLite quotes a damaged schema as it is
         raise StoreError("malformed database schema", path=path) from error
 
 
@@ -64,16 +64,25 @@ def copy_database(origin: sqlite3.Connection, layout: Layout | None, now: str) -
 def _copy_rows(origin: sqlite3.Connection, copy: sqlite3.Connection, table: str) -> None:
     """Copy the columns that both have; rows that meet in the new layout's key: the last one stays."""
     known = columns_of(origin, table)
-    if not known:
-        return
     shared = [name for name in columns_of(copy, table) if name in known]
+    if not shared:
+        return
     fields = [f"t.{name}" for name in shared]
-    from_, order = f"{table} t", "t.rowid"
-    if "source" in columns_of(copy, table) and "source" not in known:
+    from_ = f"{table} t"
+    if "conversation_id" in known and "source" in columns_of(copy, table) and "source" not in known:
         shared, fields = [*shared, "source"], [*fields, "c.source"]
         from_ += " LEFT JOIN conversations c ON c.id = t.conversation_id"
-    rows = origin.execute(f"SELECT {', '.join(fields)} FROM {from_} ORDER BY {order}")
+    order = "ORDER BY t.rowid" if _has_rowid(origin, table) else ""
+    rows = origin.execute(f"SELECT {', '.join(fields)} FROM {from_} {order}")
     marks = ", ".join("?" * len(shared))
     with copy:
         copy.execute("BEGIN")
         copy.executemany(f"INSERT OR REPLACE INTO {table} ({', '.join(shared)}) VALUES ({marks})", rows)
+
+
+def _has_rowid(connection: sqlite3.Connection, table: str) -> bool:
+    try:
+        connection.execute(f"SELECT rowid FROM {table} LIMIT 0")
+    except sqlite3.OperationalError:
+        return False
+    return True

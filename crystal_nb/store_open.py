@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from pathlib import Path
 
 from crystal_nb import ecma, store_schema
@@ -21,6 +22,7 @@ __all__ = ["open_store"]
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
+_ATTEMPTS, _PAUSE_SECONDS = 100, 0.05
 
 
 def open_store(
@@ -77,8 +79,8 @@ def _kind(path: Path) -> str:
         header = vscdb.header(path, _HEADER_BYTES)
     except FileNotFoundError:
         return "new"
-    except OSError as error:
-        raise StoreError(error.strerror or str(error), path=path) from error
+    except (OSError, ValueError) as error:  # a ValueError: NUL in the path
+        raise StoreError(getattr(error, "strerror", None) or str(error), path=path) from error
     if not header:
         return "new"
     if not header.startswith(_SQLITE_MAGIC):
@@ -89,20 +91,38 @@ def _kind(path: Path) -> str:
 def _open_own(path: Path, wanted: Layout, config: Config) -> sqlite3.Connection:
     """Open or create a database; also one whose creation was cut short is laid out as wanted."""
     with reported(path):
-        connection = connect(str(path))
+        connection = connect(os.path.abspath(path))
         try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version > store_schema.VERSION:
-                known = store_schema.VERSION
-                raise StoreError(f"its version is {version}, newer than {known}, the last one known here", path=path)
+            _check_version(connection, path)
             layout = Layout.found_in(connection) if store_schema.columns_of(connection, "messages") else wanted
             store_schema.migrate(connection, layout, ecma.iso_time(config.clock()))
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            _write_ahead(connection)
+            _check_tables(connection, path)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log; SQLite does not wait by itself when another process does the same."""
+    for attempt in range(_ATTEMPTS, 0, -1):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            if attempt == 1:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    version, known = store_schema.version_of(connection), store_schema.VERSION
+    if version > known:
+        raise StoreError(f"its version is {version}, newer than {known}, the last one known here", path=path)
+    if version < 0:
+        raise StoreError(f"its version is {version}, which is none", path=path)
 
 
 def _open_copy(path: Path, config: Config) -> Store:
@@ -125,14 +145,11 @@ def _open_copy(path: Path, config: Config) -> Store:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    for table in ("conversations", "messages"):
-        if not {"id", "source" if table == "conversations" else "conversation_id"} <= set(
-            store_schema.columns_of(connection, table)
-        ):
+    """Refuse a database without the two tables that everything else is about."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table, columns in (("conversations", {"id", "source"}), ("messages", {"id", "conversation_id"})):
+        if table not in tables or not columns <= set(store_schema.columns_of(connection, table)):
             raise StoreError(f"this is no database of imported conversations: no fitting table {table}", path=path)
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application == store_schema.APPLICATION_ID and version > store_schema.VERSION:
-        raise StoreError(
-            f"its version is {version}, newer than {store_schema.VERSION}, the last one known here", path=path
-        )
+    if application == store_schema.APPLICATION_ID:
+        _check_version(connection, path)

@@ -21,6 +21,7 @@ __all__ = [
     "columns_of",
     "complete",
     "migrate",
+    "version_of",
 ]
 
 APPLICATION_ID = 0x43726E62
@@ -64,6 +65,7 @@ MESSAGE_COLUMNS = (
     "thinking",
     "timestamp",
     "sort_order",
+    "exact",
 )
 _TYPES = {
     "message_count": "INTEGER",
@@ -74,6 +76,7 @@ _TYPES = {
     "sort_order": "INTEGER",
 }
 _LATER = ("parsed_id", "fingerprint")
+_LATER_OF_MESSAGES = ("exact",)
 
 
 class Layout(NamedTuple):
@@ -92,8 +95,8 @@ class Layout(NamedTuple):
     @classmethod
     def found_in(cls, connection: sqlite3.Connection) -> Layout:
         """The layout that a database has."""
-        keys = [name for name, key in _table_info(connection, "messages") if key]
-        return cls("source" in columns_of(connection, "messages"), "sort_order" in keys)
+        by = {table: {n for n, key in _table_info(connection, table) if key} for table in ("conversations", "messages")}
+        return cls("source" in by["conversations"], "sort_order" in by["messages"])
 
     @property
     def owner(self) -> tuple[str, ...]:
@@ -108,7 +111,7 @@ class Layout(NamedTuple):
 
 
 def _table_info(connection: sqlite3.Connection, table: str) -> list[tuple[str, int]]:
-    return [(row[1], row[5]) for row in connection.execute(f"PRAGMA table_info({table})")]
+    return [(row[1], row[5]) for row in connection.execute(f"PRAGMA table_xinfo({table})")]
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -131,7 +134,7 @@ def _create_tables(connection: sqlite3.Connection, layout: Layout) -> None:
     target = "source, id" if layout.by_source else "id"
     refers = f"FOREIGN KEY ({owner}) REFERENCES conversations ({target}) ON DELETE CASCADE"
     plain = tuple(name for name in CONVERSATION_COLUMNS if name not in _LATER)
-    fields = _columns(tuple(name for name in MESSAGE_COLUMNS if name != "conversation_id"))
+    fields = _columns(tuple(n for n in MESSAGE_COLUMNS if n not in ("conversation_id", *_LATER_OF_MESSAGES)))
     key = f"{owner}, sort_order" if layout.by_position else "id"
     for statement in (
         f"CREATE TABLE IF NOT EXISTS conversations ({_columns(plain)}, PRIMARY KEY ({target}))",
@@ -151,8 +154,9 @@ def _create_tables(connection: sqlite3.Connection, layout: Layout) -> None:
 
 
 def _add_fingerprints(connection: sqlite3.Connection, layout: Layout) -> None:
-    """What the careful policy remembers."""
+    """What the careful policy remembers, and what a message's columns can't say."""
     complete_columns(connection, "conversations", _LATER)
+    complete_columns(connection, "messages", _LATER_OF_MESSAGES)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS short_candidates (source TEXT, candidate_id TEXT, file_size INTEGER,"
         " file_mtime TEXT, parser_version TEXT, fingerprint TEXT, PRIMARY KEY (source, candidate_id))"
@@ -160,10 +164,10 @@ def _add_fingerprints(connection: sqlite3.Connection, layout: Layout) -> None:
 
 
 def complete_columns(connection: sqlite3.Connection, table: str, wanted: tuple[str, ...]) -> None:
-    """Add the columns that a table lacks."""
+    """Add the columns that a table lacks, if there is one."""
     known = columns_of(connection, table)
     for name in wanted:
-        if name not in known:
+        if known and name not in known:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {_TYPES.get(name, 'TEXT')}")
 
 
@@ -184,10 +188,13 @@ def migrate(connection: sqlite3.Connection, layout: Layout, now: str) -> None:
     >>> connection.execute("SELECT version FROM migrations").fetchall()
     [(1,), (2,)]
     """
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    for number, (name, step) in enumerate(MIGRATIONS[version:], version + 1):
+    for number, (name, step) in enumerate(MIGRATIONS, 1):
+        if version_of(connection) >= number:
+            continue
         with connection:
             connection.execute("BEGIN IMMEDIATE")
+            if version_of(connection) >= number:  # another process was faster
+                continue
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)"
             )
@@ -197,10 +204,16 @@ def migrate(connection: sqlite3.Connection, layout: Layout, now: str) -> None:
             connection.execute(f"PRAGMA user_version = {number}")
 
 
+def version_of(connection: sqlite3.Connection) -> int:
+    """Version that a database says it has."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def complete(connection: sqlite3.Connection) -> None:
     """Give a copy of another program's database the tables and columns that it lacks."""
     layout = Layout.found_in(connection)
     complete_columns(connection, "conversations", CONVERSATION_COLUMNS)
     complete_columns(connection, "messages", MESSAGE_COLUMNS)
+    complete_columns(connection, "notes", ("is_edited", "source_type"))
     for _, step in MIGRATIONS:
         step(connection, layout)

@@ -6,7 +6,6 @@ paragraphs on message ids.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -21,25 +20,7 @@ from crystal_nb.store_schema import MESSAGE_COLUMNS, Layout
 
 __all__ = ["Applied", "write", "write_log", "write_short"]
 
-_METADATA = (
-    "slug",
-    "source_conversation_id",
-    "content_hash",
-    "parser_version",
-    "project_dir",
-    "project_name",
-    "cwd",
-    "git_branch",
-    "message_count",
-    "first_message_at",
-    "last_message_at",
-    "file_path",
-    "file_size",
-    "file_mtime",
-    "parsed_id",
-    "fingerprint",
-    "updated_at",
-)
+_IDS_AT_ONCE = 500
 
 
 class Applied(Struct, frozen=True):
@@ -100,9 +81,9 @@ def write_short(connection: sqlite3.Connection, decision: Decision, candidate: C
         (
             decision.source,
             decision.candidate_id,
-            candidate.file_size,
-            candidate.file_mtime,
-            decision.parser_version,
+            _integer(candidate.file_size),
+            _text(candidate.file_mtime),
+            _text(decision.parser_version),
             decision.fingerprint,
         ),
     )
@@ -113,7 +94,7 @@ def _values(decision: Decision, candidate: Candidate, conversation: Conversation
         "slug": _text(conversation.slug),
         "source_conversation_id": decision.candidate_id,
         "content_hash": decision.content_hash,
-        "parser_version": decision.parser_version,
+        "parser_version": _text(decision.parser_version),
         "project_dir": _text(conversation.project_dir),
         "project_name": _text(conversation.project_name),
         "cwd": _text(conversation.cwd),
@@ -122,8 +103,8 @@ def _values(decision: Decision, candidate: Candidate, conversation: Conversation
         "first_message_at": _text(conversation.first_message_at),
         "last_message_at": _text(conversation.last_message_at),
         "file_path": _text(candidate.file_path),
-        "file_size": candidate.file_size,
-        "file_mtime": candidate.file_mtime,
+        "file_size": _integer(candidate.file_size),
+        "file_mtime": _text(candidate.file_mtime),
         "parsed_id": _text(conversation.id),
         "fingerprint": decision.fingerprint,
         "updated_at": now,
@@ -133,6 +114,32 @@ def _values(decision: Decision, candidate: Candidate, conversation: Conversation
 def _text(value: Any) -> str | None:
     """Text as SQLite can hold it."""
     return None if value is None or value is UNSET else ecma.to_utf8_safe(ecma.to_text(value))
+
+
+def _integer(value: Any) -> int | None:
+    """A whole number as SQLite can hold it."""
+    return value if isinstance(value, int) and abs(value) < 2**63 else None
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str and ecma.well_formed(value)
+
+
+def _exact(m: Message) -> str | None:
+    """What the columns can't say of the hashed fields: values that are missing, no text, or no UTF-8."""
+    found: dict[str, Any] = {}
+    for name in ("type", "role", "content", "thinking"):
+        value = getattr(m, name)
+        if value is UNSET:
+            found.setdefault("missing", []).append(name)
+        elif not (_is_text(value) or (value is None and name in ("role", "thinking"))):
+            found[name] = value
+    for name in ("has_tool_use", "has_code"):
+        if getattr(m, name) is UNSET:
+            found.setdefault("missing", []).append(name)
+        elif type(getattr(m, name)) is not bool:
+            found[name] = getattr(m, name)
+    return ecma.key_text(ecma.json_text(found)) if found else None
 
 
 class _Writer:
@@ -206,19 +213,21 @@ class _Writer:
             *self.owner,
             _text(m.id),
             _text(m.parent_uuid),
-            m.type,
+            _text(m.type),
             _text(m.role),
             _text(m.content),
-            int(m.has_tool_use),
-            int(m.has_code),
+            int(ecma.truthy(m.has_tool_use)),
+            int(ecma.truthy(m.has_code)),
             _text(m.thinking),
             None if m.timestamp_from_clock and self.layout.by_position else _text(m.timestamp),
             index,
+            _exact(m),
         )
 
     def _owned_by_others(self, ids: list[str]) -> tuple[tuple[str, str], ...]:
-        names = ", ".join(self.layout.owner)
-        rows = self.run(
-            f"SELECT id, {names} FROM messages WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
-        ).fetchall()
-        return tuple((row[0], row[-1]) for row in rows if row[1:] != self.owner)
+        names, found = ", ".join(self.layout.owner), []
+        for at in range(0, len(ids), _IDS_AT_ONCE):
+            some = ids[at : at + _IDS_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            found += self.run(f"SELECT id, {names} FROM messages WHERE id IN ({marks})", some).fetchall()
+        return tuple((row[0], row[-1]) for row in found if row[1:] != self.owner)

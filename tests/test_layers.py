@@ -71,6 +71,7 @@ ROWS = [
     ["store_frames", "store_copy", "store_writes", "store_changes", "rehash"],
     ["store", "decision_frames"],
     ["report", "store_open"],
+    ["runs"],
     ["reimport"],
     ["remote_check", "remote_pack", "rehearsal"],
     ["remote_frames"],

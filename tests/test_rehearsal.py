@@ -172,3 +172,55 @@ def test_a_rehearsal_shows_itself(tmp_path, config):
         assert "<td>messages</td>" in rehearsal._repr_html_()
         cnb.import_all(store, cnb.scan("claude-code", config=config), config=config)
         assert "no row would change" in repr(cnb.rehearse(cnb.scan("claude-code", config=config), store, config=config))
+
+
+FOREIGN = """
+CREATE TABLE conversations (id TEXT PRIMARY KEY, source TEXT, is_virtual INTEGER DEFAULT 0,
+ twice TEXT GENERATED ALWAYS AS (id || id) STORED, lazy TEXT GENERATED ALWAYS AS (id || 1) VIRTUAL);
+CREATE TABLE messages (id TEXT PRIMARY KEY, conversation_id TEXT, type TEXT, content BLOB, role BLOB,
+ sort_order INTEGER) WITHOUT ROWID;
+CREATE TABLE sqlitefoo (x);
+CREATE TABLE short_candidates (something TEXT);
+INSERT INTO conversations (id, source) VALUES ('s1', 'claude-code');
+INSERT INTO messages VALUES ('s1-0', 's1', 'user', x'c328', x'00', 0);
+INSERT INTO sqlitefoo VALUES (1), (1);
+"""
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_a_database_with_unusual_tables_can_be_rehearsed_on(tmp_path, config, profile):
+    with closing(sqlite3.connect(tmp_path / "cc.db")) as connection:
+        connection.executescript(FOREIGN)
+    put(tmp_path, "s1", ["blue", "pink"], False)
+    put(tmp_path, "s2", ["blue", "pink"], False)
+    cands = cnb.scan("claude-code", config=config)
+    with cnb.open_store(tmp_path / "cc.db") as store:
+        rehearsal = cnb.rehearse(cands, store, profile=profile, config=config)
+        assert rehearsal.counts()["conversations", "added"] == rehearsal.report.imported
+        assert rehearsal.counts()["conversations", "changed"] == rehearsal.report.replaced
+        assert cnb.compare_policies(cands, store, config=config).height == 2
+
+
+def test_rows_without_a_key_are_counted(tmp_path):
+    from crystal_nb.store_changes import changes_since, remember
+    from crystal_nb.store_schema import Layout
+
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.executescript("CREATE TABLE tags (t); INSERT INTO tags VALUES ('a'), ('a'), ('a'), ('b')")
+    remember(connection)
+    connection.executescript("DELETE FROM tags WHERE rowid < 3; INSERT INTO tags VALUES ('b')")
+    found = Counter((c.change, c.key) for c in changes_since(connection, Layout(False, False)))
+    assert found == {("removed", "a"): 2, ("added", "b"): 1}
+    connection.close()
+
+
+def test_a_damaged_database_is_an_error_with_its_name(tmp_path, config):
+    put(tmp_path, "s1", ["blue" * 5000, "pink" * 5000], False)
+    cands = cnb.scan("claude-code", config=config)
+    with cnb.open_store(tmp_path / "imports.db", config=config) as store:
+        cnb.import_all(store, cands, config=config)
+    data = bytearray((tmp_path / "imports.db").read_bytes())
+    data[20_000:40_000] = b"\x5a" * 20_000
+    (tmp_path / "imports.db").write_bytes(data)
+    with pytest.raises(cnb.StoreError, match=r"imports\.db"), cnb.open_store(tmp_path / "imports.db") as store:
+        cnb.rehearse(cands, store, config=config)

@@ -180,3 +180,201 @@ def test_a_message_of_another_conversation_is_reported_as_stolen(tmp_path, confi
 
 def test_layouts_follow_the_profile(store, profile):
     assert store.layout == {"chatcrystal": Layout(False, False), "careful": Layout(True, True)}[profile]
+
+
+# What one bad value, adapter or neighbour may not do
+
+
+def made(*conversations: cnb.Conversation, **fields: object) -> cnb.Adapter:
+    """An adapter that gives conversations as they are."""
+    by_id = {c.id: c for c in conversations}
+
+    def read(candidate: cnb.Candidate, rules: object, config: cnb.Config) -> cnb.Parsed:
+        return cnb.Parsed(by_id[candidate.id], ())
+
+    return cnb.Adapter(
+        "made",
+        "Made",
+        lambda c: Path("/"),
+        lambda *_: 1,
+        lambda *_: list(map(listed, by_id)),
+        read,
+        cnb.Rules("made@1"),
+    )
+
+
+def listed(id: object, **fields: object) -> cnb.Candidate:
+    values = {"file_path": "/f", "file_size": 1, "file_mtime": "t", "project_dir": "", **fields}
+    return cnb.Candidate("made", id, **values)  # type: ignore[arg-type]
+
+
+def talk(name: str, **fields: object) -> cnb.Conversation:
+    first = cnb.Message(**{"type": "user", "content": "hello", "id": f"{name}-0", **fields})  # type: ignore[arg-type]
+    return cnb.Conversation("made", name, (first, cnb.Message("assistant", "hi", id=f"{name}-1")))
+
+
+ODD_FIELDS = [
+    *({"type": v} for v in (7, None, "\ud800", ["x"])),
+    *({"role": v} for v in (7.5, "\ud800", {"a": 1}, cnb.UNSET)),
+    *({"content": v} for v in (5, None, "\ud800")),
+    *({"thinking": v} for v in (5, "\ud800", cnb.UNSET, ["x"])),
+    *({name: v} for name in ("has_tool_use", "has_code") for v in (None, "yes", cnb.UNSET, 1)),
+    *({"id": v} for v in (None, 7, "\ud800", "a\0b", ["x"])),
+    *({"timestamp": v} for v in (2**70, "\ud800", {"a": 1})),
+]
+
+
+@pytest.mark.parametrize("fields", ODD_FIELDS, ids=repr)
+def test_an_odd_value_costs_at_most_its_own_conversation(store, profile, config, fields):
+    adapter = made(talk("odd", **fields), talk("sound"))
+    report = cnb.import_all(store, list(map(listed, ("odd", "sound"))), adapters=[adapter], config=config)
+    assert "sound" in report.imported_ids
+    assert report.total == 2
+    if "odd" in report.imported_ids:
+        (row,) = store.conversations().filter(pl.col("id") == "odd").iter_rows(named=True)
+        assert row["content_hash"] in store.rehash("made", "odd")
+
+
+ODD_CANDIDATES = [
+    {"file_size": 2**63},
+    {"file_size": -(2**70)},
+    {"file_mtime": "\ud800"},
+    {"file_path": "\ud800"},
+    {"file_path": "a\0b"},
+    {"project_dir": "\ud800"},
+]
+
+
+@pytest.mark.parametrize("fields", ODD_CANDIDATES, ids=repr)
+def test_an_odd_candidate_costs_at_most_itself(store, profile, config, fields):
+    candidates = [listed("odd", **fields), listed("sound")]
+    report = cnb.import_all(store, candidates, adapters=[made(talk("odd"), talk("sound"))], config=config)
+    assert "sound" in report.imported_ids
+    assert cnb.plan(candidates, store, adapters=[made()], config=config).height == 2
+
+
+def test_a_source_that_is_no_text_is_an_error(store, config):
+    strange = cnb.Candidate(["made"], "x", "/f", 1, "t", "")  # type: ignore[arg-type]
+    report = cnb.import_all(store, [strange, listed("sound")], adapters=[made(talk("sound"))], config=config)
+    assert (report.errors, report.imported) == (1, 1)
+
+
+def test_a_conversation_of_another_source_is_an_error(store, config):
+    stray = cnb.Conversation("other", "x", talk("x").messages)
+    report = cnb.import_all(store, [listed("x")], adapters=[made(stray)], config=config)
+    assert "not 'made'" in report.problems()[0]
+
+
+@pytest.mark.parametrize("error", [ValueError("v"), RecursionError(), MemoryError(), StopIteration()], ids=repr)
+def test_whatever_a_parse_raises_is_an_error_of_its_own(store, config, error):
+    def read(*_: object) -> cnb.Parsed:
+        raise error
+
+    adapter = made(talk("a"))
+    object.__setattr__(adapter, "read", read)
+    report = cnb.import_all(store, [listed("a")], adapters=[adapter], config=config)
+    assert report.errors == 1
+
+
+def test_two_ids_with_surrogates_stay_two(tmp_path, config):
+    adapter = made(talk("\ud800"), talk("\ud801"))
+    with cnb.open_store(tmp_path / "c.db", profile="careful", config=config) as store:
+        candidates = list(map(listed, ("\ud800", "\ud801")))
+        assert cnb.import_all(store, candidates, adapters=[adapter], config=config).imported == 2
+        again = cnb.plan(candidates, store, adapters=[adapter], config=config)
+        assert store.conversations()["id"].to_list() == ["\\ud800", "\\ud801"]
+        assert again["id"].drop_nulls().n_unique() == 2
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\u2028", "null", "\ud800", "'", ""])
+def test_theft_is_reported_whatever_the_id(tmp_path, config, name):
+    messages = (cnb.Message("user", "1", id=name), cnb.Message("user", "2", id="own"))
+    adapter = made(*(cnb.Conversation("made", k, (messages[0], cnb.Message("user", k, id=k))) for k in "ab"))
+    with cnb.open_store(tmp_path / "p.db", config=config) as store:
+        report = cnb.import_all(store, list(map(listed, "ab")), adapters=[adapter], config=config)
+        assert report.stolen.height == 1
+
+
+def test_a_scan_that_yields_is_listened_to(store, config):
+    adapter = made(talk("a"), talk("b"))
+    object.__setattr__(adapter, "candidates", lambda *_: (listed(k) for k in "ab"))
+    assert cnb.import_all(store, adapters=[adapter], config=cnb.Config(home=config.home, enabled_sources=())).total == 2
+
+
+def test_a_detect_that_breaks_is_a_detect_error(tmp_path, config):
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError
+
+    adapter = made(talk("a"))
+    object.__setattr__(adapter, "count", broken)
+    lone = cnb.Config(home=config.home, enabled_sources=())
+    with cnb.open_store(tmp_path / "p.db") as store, pytest.raises(cnb.DetectError, match="ZeroDivisionError"):
+        cnb.import_all(store, adapters=[adapter], config=lone)
+    with cnb.open_store(tmp_path / "c.db", profile="careful") as store:
+        report = cnb.import_all(store, adapters=[adapter], config=lone)
+        assert [f.source for f in report.source_failures] == ["made"]
+
+
+@pytest.mark.parametrize("adapters", ["t", ["t"], None, 5])
+def test_adapters_that_are_none_are_refused(store, config, adapters):
+    for work in (cnb.import_all, lambda s, c, **k: cnb.plan(c, s, **k), lambda s, c, **k: cnb.rehearse(c, s, **k)):
+        with pytest.raises(cnb.AdapterError, match="list of adapters"):
+            work(store, [], adapters=adapters, config=config)
+
+
+def test_a_frame_without_size_and_time_is_refused(store, config):
+    frame = cnb.scan(config=config).drop("file_size")
+    with pytest.raises(cnb.ConfigError, match="file_size"):
+        cnb.plan(frame, store, config=config)
+
+
+def test_a_second_import_into_the_same_store_is_refused_while_one_runs(store, config):
+    def again(*_: object) -> None:
+        cnb.import_all(store, config=config)
+
+    with pytest.raises(cnb.StoreError, match="another import is running"):
+        cnb.import_all(store, config=config, on_progress=again)
+    assert cnb.import_all(store, config=config).errors == 0
+
+
+def test_what_another_process_imported_meanwhile_is_seen(tmp_path, config):
+    with (
+        cnb.open_store(tmp_path / "c.db", profile="careful", config=config) as one,
+        cnb.open_store(tmp_path / "c.db", config=config) as two,
+    ):
+
+        def neighbour(done: int, *_: object) -> None:
+            if done == 1:
+                assert cnb.import_all(two, config=config).errors == 0
+
+        report = cnb.import_all(one, config=config, on_progress=neighbour)
+        assert (report.imported, report.errors, report.skipped) == (1, 0, 2)
+        assert one.conversations().height == 3
+
+
+def test_short_readings_do_not_hide_whose_id_it_is(tmp_path, config):
+    from msgspec.structs import replace
+
+    policy = replace(cnb.CAREFUL, row_id="parsed-id")
+    inner = replace(talk("inner"), id="inner")
+    short = replace(inner, messages=inner.messages[:1])
+    adapter = made(talk("f1"), talk("f2"))
+    readings = {"f1": inner, "f2": short}
+    object.__setattr__(adapter, "read", lambda c, *_: cnb.Parsed(readings[c.id], ()))
+    with cnb.open_store(tmp_path / "c.db", profile=policy, config=config) as store:
+        cnb.import_all(store, list(map(listed, ("f1", "f2"))), profile=policy, adapters=[adapter], config=config)
+        readings["f2"] = inner
+        grown = [listed("f1"), listed("f2", file_size=2)]
+        plan = cnb.plan(grown, store, profile=policy, adapters=[adapter], config=config)
+        done = cnb.import_all(store, grown, profile=policy, adapters=[adapter], config=config).decisions
+        assert plan["action"].to_list() == done["action"].to_list()
+
+
+@pytest.mark.parametrize("field", ["lookup", "row_id", "conversation_key", "message_key", "failing_source", "save"])
+def test_a_policy_of_unknown_values_is_refused(field):
+    from msgspec.structs import replace
+
+    with pytest.raises(cnb.ConfigError, match=field):
+        replace(cnb.PINNED, **{field: "zz"})
+    with pytest.raises(cnb.ConfigError, match="min_messages"):
+        replace(cnb.PINNED, min_messages="2")

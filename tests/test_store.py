@@ -200,7 +200,7 @@ def test_everything_that_decisions_need_takes_one_query(stored):
         asked: list[str] = []
         store._connection.set_trace_callback(asked.append)
         assert len(store.states()) == 3
-    assert [query.split()[0] for query in asked if not query.startswith("PRAGMA table_info")] == ["SELECT"]
+    assert [query.split()[0] for query in asked if not query.startswith("PRAGMA ")] == ["SELECT"]
 
 
 @pytest.mark.parametrize(
@@ -543,3 +543,62 @@ def test_a_damaged_database_is_reported_by_whatever_meets_the_damage(stored, pro
     stored.write_bytes(data)
     with refused(stored, "the database is damaged"), cnb.open_store(stored) as store:
         store.messages()
+
+
+def test_a_version_below_zero_is_refused(stored):
+    with closing(sqlite3.connect(stored)) as connection:
+        connection.execute("PRAGMA user_version = -5")
+    with refused(stored, "which is none"):
+        cnb.open_store(stored)
+
+
+def test_a_name_that_sqlite_takes_for_memory_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:", "file:x"):
+        cnb.open_store(name).close()
+        assert Path(name).stat().st_size > 0
+
+
+def test_a_path_with_nul_is_an_error(tmp_path):
+    with pytest.raises(cnb.StoreError):
+        cnb.open_store(f"{tmp_path}/a\0b")
+
+
+def test_views_in_place_of_tables_are_refused(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE VIEW conversations AS SELECT 1 AS id, 2 AS source")
+        connection.execute("CREATE TABLE messages (id, conversation_id)")
+    with refused(path, "no fitting table conversations"):
+        cnb.open_store(path)
+
+
+def test_a_forgotten_copy_is_removed(stored):
+    import gc
+    import tempfile
+
+    before = set(Path(tempfile.gettempdir()).glob("crystal-nb-*"))
+    store = cnb.open_store(stored, read_only=True)
+    assert set(Path(tempfile.gettempdir()).glob("crystal-nb-*")) != before
+    store.connection.close()
+    del store
+    gc.collect()
+    assert set(Path(tempfile.gettempdir()).glob("crystal-nb-*")) <= before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_store_can_be_created_by_several_processes_at_once(path):
+    import subprocess
+
+    code = f"import crystal_nb as cnb; cnb.open_store({str(path)!r}).close()"
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(6)]
+    assert [process.wait() for process in running] == [0] * 6
+
+
+def test_what_is_shown_of_a_path_obeys_nobody(tmp_path):
+    name = tmp_path / "a\x1b[31m\u202e.db"
+    with cnb.open_store(name) as store:
+        assert "\x1b" not in repr(store)
+    name.write_text("no database")
+    with pytest.raises(cnb.StoreError) as caught:
+        cnb.open_store(name)
+    assert "\x1b" not in str(caught.value)

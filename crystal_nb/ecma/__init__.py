@@ -9,6 +9,7 @@ from crystal_nb.ecma.date import date_ms, date_order, file_time_ms, iso_time
 from crystal_nb.ecma.json import json_text, parse_json
 from crystal_nb.ecma.text import (
     decode_uri_component,
+    key_text,
     pair_surrogates,
     split_lines,
     to_utf8_safe,
@@ -25,6 +26,7 @@ __all__ = [
     "iso_time",
     "join",
     "json_text",
+    "key_text",
     "length",
     "number_text",
     "pair_surrogates",

@@ -57,6 +57,15 @@ def to_utf8_safe(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
+def key_text(text: str) -> str:
+    r"""A text for a key that UTF-8 has to hold: surrogates as escapes, so that two keys stay two.
+
+    >>> key_text("a\ud83d"), key_text("a")
+    ('a\\ud83d', 'a')
+    """
+    return text if well_formed(text) else _LONE_SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
 def pair_surrogates(text: str) -> str:
     r"""Join a high and a low surrogate that stand side by side, as UTF-16 strings do by nature.
 

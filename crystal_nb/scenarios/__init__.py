@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
-from crystal_nb.policy import CAREFUL, PINNED, Policy
+from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
 from crystal_nb.scenarios.catalogue import SCENARIOS
 from crystal_nb.scenarios.own import OwnSubject, own_subject
 from crystal_nb.scenarios.scenario import Expected, Scenario
@@ -66,7 +66,7 @@ def run_scenarios(
     *,
     adapter: SourceAdapter | str | None = None,
     subject: Subject | None = None,
-    policies: Iterable[Policy] = (PINNED, CAREFUL),
+    policies: Iterable[str | Policy] = (PINNED, CAREFUL),
     names: Iterable[str] | None = None,
 ) -> pl.DataFrame:
     """Act out every scenario and compare with what has to come out.
@@ -96,8 +96,9 @@ def run_scenarios(
     """
     from crystal_nb import scenario_frames
 
-    chosen = SCENARIOS if names is None else tuple(map(get_scenario, names))
-    rows = (row for s in chosen for policy in policies for row in _rows(s, policy, adapter, subject))
+    names = [names] if isinstance(names, str) else names
+    chosen, rules = SCENARIOS if names is None else tuple(map(get_scenario, names)), list(map(policy_of, policies))
+    rows = (row for s in chosen for policy in rules for row in _rows(s, policy, adapter, subject))
     return scenario_frames.scenario_rows(rows)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from crystal_nb import hashing, importer
+from crystal_nb import ecma, hashing, importer
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import read_file
 from crystal_nb.candidates import Candidates, as_candidates
@@ -101,7 +101,7 @@ def own_subject(candidate: Candidates, *, config: Config | None = None) -> OwnSu
 
 
 def _subject(candidate: Candidate, config: Config) -> OwnSubject:
-    path = Path(candidate.file_path)
+    path = Path(ecma.to_text(candidate.file_path))
     try:
         place = path.resolve().relative_to(config.home_path.resolve())
     except ValueError:
@@ -110,7 +110,10 @@ def _subject(candidate: Candidate, config: Config) -> OwnSubject:
         ) from None
     if path.suffix not in (".json", ".jsonl"):
         raise ConfigError(f"{path} holds many conversations; a subject needs a file of its own")
-    data = read_file(path)
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
     parsed = _parsed(candidate, config)
     kept = [f.offset for f in parsed.fates if f.status == "kept" and f.line is not None]
     cut = kept[-1] if len(kept) > 2 else None

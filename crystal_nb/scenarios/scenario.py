@@ -9,6 +9,7 @@ from msgspec import Struct
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
+from crystal_nb.importer import checked_adapters
 from crystal_nb.policy import PINNED, Policy
 from crystal_nb.scenarios.subjects import Ability, Subject, subject_for
 from crystal_nb.scenarios.world import Act, Scene, staged
@@ -50,9 +51,9 @@ class Scenario(Struct, frozen=True):
         if subject is not None:
             adapter = adapter if adapter is not None else subject.source
         for name in _USUAL if adapter is None else (adapter,):
-            found = get_adapter(name) if isinstance(name, str) else name
+            found = get_adapter(name) if isinstance(name, str) else checked_adapters([name])[0]
             chosen = subject or subject_for(found, inner_id=self.inner_id)
-            if self.needs <= chosen.abilities:
+            if self.needs <= chosen.abilities and getattr(chosen, "counts", (2, 4))[0] >= 2:
                 return found, chosen
         return None
 
