@@ -24,6 +24,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     ----------
     name : str
         Name in reports.
+    parsers : {"registered", "newest"}
+        Whose rules read: the registered adapters', or the built-ins' newest ones.
     trust_size_and_time : bool
         Equal size and time skip a candidate without parsing it (b).
     fingerprint : bool
@@ -65,6 +67,7 @@ class Policy(Struct, frozen=True, kw_only=True):
             raise ConfigError(f"min_messages must be 0 or more, not {self.min_messages!r}")
 
     name: str
+    parsers: Literal["registered", "newest"] = "registered"
     trust_size_and_time: bool = True
     fingerprint: bool = False
     reparse_new_parser: bool = False
@@ -83,6 +86,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 _ALLOWED: dict[str, tuple[object, ...]] = {
+    "parsers": ("registered", "newest"),
     "lookup": ("id", "source_conversation_id"),
     "row_id": ("parsed-id", "candidate-id"),
     "conversation_key": ("id", "source+id"),
@@ -97,6 +101,7 @@ PINNED = Policy(name="pinned")
 
 CAREFUL = Policy(
     name="careful",
+    parsers="newest",
     fingerprint=True,
     reparse_new_parser=True,
     remember_short=True,

@@ -10,7 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -161,18 +161,21 @@ async def _compare_policies(
 
     listed, config = as_candidates(candidates, for_store=True), checked(config)
     given = importer.checked_adapters(adapters)
-    truth = await _true_hashes(listed, given, config)
-    rows = [await _score(listed, store, policy_of(policy), given, config, truth) for policy in policies]
+    rules = [policy_of(policy) for policy in policies]
+    truths = {p.parsers: await _true_hashes(listed, given, config, p.parsers) for p in rules}
+    rows = [await _score(listed, store, p, given, config, truths[p.parsers]) for p in rules]
     return decision_frames.policy_scores(rows)
 
 
 _Key = tuple[str, str]
 
 
-async def _true_hashes(listed: list[Any], given: list[SourceAdapter], config: Config) -> dict[_Key, str]:
+async def _true_hashes(
+    listed: list[Any], given: list[SourceAdapter], config: Config, parsers: Literal["registered", "newest"]
+) -> dict[_Key, str]:
     """What a parse of every candidate gives, the messages forgotten at once."""
     found: dict[_Key, str] = {}
-    everything = Policy(name="", trust_size_and_time=False, min_messages=0)
+    everything = Policy(name="", parsers=parsers, trust_size_and_time=False, min_messages=0)
     run = new_run(everything, config, given)
     async for outcome in outcomes(run, listed, lambda outcome: outcome):
         d = outcome.decision

@@ -20,7 +20,7 @@ from crystal_nb.policy import Policy
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome, SourceFailure, decisions_frame
-from crystal_nb.runs import Run, adapters_by_name, decide_anew, outcomes, reason_of
+from crystal_nb.runs import Parsers, Run, decide_anew, outcomes, reason_of
 from crystal_nb.store import Store
 from crystal_nb.store_writes import Applied
 
@@ -72,7 +72,8 @@ async def _plan(
     ['insert']
     """
     config, listed = checked(config), as_candidates(candidates, for_store=True)
-    run = Run(store.policy(profile), store.states(), config, adapters_by_name(adapters))
+    policy = store.policy(profile)
+    run = Run(policy, store.states(), config, Parsers(policy, adapters))
     found = []
     async for outcome in outcomes(run, listed, lambda outcome: _foreseen(store, run, outcome)):
         found.append(outcome.without_parsed())
@@ -187,10 +188,10 @@ async def import_into(
     progress: bool | None = False,
 ) -> ImportReport:
     """Step 3: decide about each candidate and write what was decided."""
-    by_name = adapters_by_name(adapters)
+    parsers = Parsers(policy, adapters)
     done: list[Outcome] = []
     with store.batch(policy), shown(len(listed), "Importing", progress) as step:
-        run = Run(policy, store.states(), config, by_name)
+        run = Run(policy, store.states(), config, parsers)
 
         def write(outcome: Outcome) -> Outcome:
             if on_outcome is not None:
@@ -210,7 +211,8 @@ async def _collect(
 ) -> list[Candidate]:
     """Steps 1 and 2: detect and scan, one source after the other."""
     importer.check_folders(config, given)
-    enabled = {name: adapter for name, adapter in registered().items() if name in config.enabled_sources}
+    known = Parsers(policy).known
+    enabled = {name: known[name] for name in registered() if name in config.enabled_sources}
     found: list[Candidate] = []
     for adapter in {**enabled, **{a.name: a for a in given}}.values():
         try:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
 from crystal_nb import decide, importer
-from crystal_nb.adapters import registered
+from crystal_nb.adapters import for_profile, versions
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
 from crystal_nb.decisions import Decision
@@ -23,9 +23,32 @@ from crystal_nb.records import Candidate, Conversation
 from crystal_nb.report import Outcome
 from crystal_nb.states import States
 
-__all__ = ["Run", "adapters_by_name", "decide_anew", "new_run", "outcomes", "reason_of"]
+__all__ = ["Parsers", "Run", "decide_anew", "new_run", "outcomes", "reason_of"]
 
 _PAUSE_SECONDS = 0.05
+
+
+class Parsers:
+    """Who parses a candidate: a given adapter, else the newest one where the policy says so, else as `parse` does.
+
+    >>> from crystal_nb.policy import PINNED
+    >>> Parsers(PINNED).of(Candidate("codex", "7", "/f", 1, "", "")).parser_version
+    'codex@1'
+    """
+
+    def __init__(self, policy: Policy, adapters: Iterable[SourceAdapter] = ()) -> None:
+        self.given = {a.name: a for a in importer.checked_adapters(adapters)}
+        self._newest = policy.parsers == "newest"
+        self.known = {**importer.unregistered(), **for_profile("careful" if self._newest else "chatcrystal")}
+
+    def of(self, candidate: Candidate) -> SourceAdapter | None:
+        """The adapter, or None when there is none."""
+        if candidate.source in self.given:
+            return self.given[candidate.source]
+        listed_by = versions().get(candidate.parser_version or "")
+        if not self._newest and listed_by is not None and listed_by.name == candidate.source:
+            return listed_by
+        return self.known.get(candidate.source)
 
 
 @dataclass
@@ -35,7 +58,7 @@ class Run:
     policy: Policy
     states: States
     config: Config
-    adapters: Mapping[str, SourceAdapter]
+    parsers: Parsers
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
 
@@ -60,7 +83,7 @@ async def _decide(run: Run, candidate: Candidate) -> Outcome:
     """Steps a to h up to the writing; whatever one candidate raises, the others go on."""
     decision = decide.nothing_known(candidate)
     try:
-        adapter = run.adapters.get(candidate.source)
+        adapter = run.parsers.of(candidate)
         version = None if adapter is None else adapter.parser_version or f"{adapter.name}@1"
         decision = _before_parse(run, candidate, version)
         if decision.action != "parse" or adapter is None:
@@ -115,10 +138,4 @@ def reason_of(error: BaseException) -> str:
 
 def new_run(policy: Policy, config: Config, adapters: Iterable[SourceAdapter] = ()) -> Run:
     """A run against an empty store."""
-    return Run(policy, States(), config, adapters_by_name(adapters))
-
-
-def adapters_by_name(adapters: Iterable[SourceAdapter]) -> Mapping[str, SourceAdapter]:
-    """Who parses what: a given adapter before a registered one."""
-    given = importer.checked_adapters(adapters)
-    return {**importer.unregistered(), **registered(), **{a.name: a for a in given}}
+    return Run(policy, States(), config, Parsers(policy, adapters))

@@ -43,6 +43,7 @@ SECTION_9 = {
     "configuration that lost a built-in": "lost-built-in",
 }
 FLIPS: dict[str, tuple[object, set[str]]] = {
+    "parsers": ("newest", {"newest-rules"}),
     "trust_size_and_time": (
         False,
         {

@@ -215,6 +215,18 @@ def tags_of_notes(world: World) -> Iterator[Scene]:
     yield named(world.load(), "replaced", "Its note with a tag is dropped in the same process that saved once.")
 
 
+def newest_rules(world: World) -> Iterator[Scene]:
+    folder = world.home / ".config" / "Code" / "User" / "workspaceStorage" / "w1" / "chatSessions"
+    folder.mkdir(parents=True)
+    state = {"version": 3, "sessionId": "s1", "requests": []}
+    request = {"requestId": "r1", "message": {"text": "Paint it blue"}, "response": [{"value": "It is blue now."}]}
+    lines = [{"kind": 0, "v": state}, {"kind": 2, "k": ["requests"], "v": [request]}]
+    path = folder / "s1.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    world.set_time(path)
+    yield named(world.load(registered=("copilot",)), "import", "A conversation stands in the later lines of a log.")
+
+
 def lost_built_in(world: World) -> Iterator[Scene]:
     file = world.home / "config.json"
     file.write_text(json.dumps({"enabledSources": ["codex", "copilot"]}), encoding="utf-8")

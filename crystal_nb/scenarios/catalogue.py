@@ -269,6 +269,16 @@ SCENARIOS: tuple[Scenario, ...] = (
         needs=_COPIES,
     ),
     Scenario(
+        "newest-rules",
+        "Content that only newer parsing rules read",
+        acts.newest_rules,
+        {
+            "import": apart(
+                ("skip-short (stored: no, adapter registered: yes, enough messages: no)", "empty"), (NEW, ONE_OTHER)
+            )
+        },
+    ),
+    Scenario(
         "meeting-ids",
         "Raw ids 7 and codex:7 are sent to a remote store",
         remote_acts.meeting_ids,

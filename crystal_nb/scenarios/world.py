@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
 import tempfile
@@ -139,8 +140,8 @@ class World:
         ns = _START_NS + self.ticks * _SECOND_NS
         os.utime(path, ns=(ns, ns))
 
-    def load(self, *, crash_after: int = 0) -> Scene:
-        """Import everything; a scene without a name yet."""
+    def load(self, *, crash_after: int = 0, registered: tuple[str, ...] = ()) -> Scene:
+        """Import everything, or with registered adapters instead of the staged ones; a scene without a name yet."""
         decisions: list[Decision] = []
 
         def watch(done: int, total: int, candidate: Candidate, decision: Decision) -> None:
@@ -152,8 +153,8 @@ class World:
             report = reimport.import_all(
                 self.store,
                 profile=self.policy,
-                adapters=[self.adapter, self.other],
-                config=self.config,
+                adapters=[] if registered else [self.adapter, self.other],
+                config=dataclasses.replace(self.config, enabled_sources=registered),
                 on_progress=watch,
                 progress=False,
             )
