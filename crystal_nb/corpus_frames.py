@@ -18,6 +18,7 @@ from crystal_nb.frames import (
     FATES,
     MESSAGES,
     columns_frame,
+    list_series,
     repeat_index,
     running_index,
     text_series,
@@ -86,7 +87,7 @@ def messages(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
     """One row per message."""
     counts = [len(p.conversation.messages) for p in parsed]
     rows = [m for p in parsed for m in p.conversation.messages]
-    columns: dict[str, list[Any]] = {  # written out, as an attribute by name takes twice as long
+    columns: dict[str, Sequence[Any] | pl.Series] = {  # written out, as an attribute by name takes twice as long
         "type": [m.type for m in rows],
         "role": [m.role for m in rows],
         "content": [m.content for m in rows],
@@ -101,18 +102,19 @@ def messages(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:
     return columns_frame(MESSAGES, {**_place(parsed, counts), "index": running_index(counts), **columns})
 
 
-def _details(parsed: Sequence[ParsedConversation], rows: list[Message]) -> dict[str, list[Any]]:
+def _details(parsed: Sequence[ParsedConversation], rows: list[Message]) -> dict[str, Sequence[Any] | pl.Series]:
     """Columns that only careful rules fill."""
     details = [m.details for m in rows]
     if not any(details):
         return {name: [None] * len(rows) for name in DETAILS}
     known = [d or _NO_DETAILS for d in details]
-    tools = [d.tools or None for d in known]
+    tools = [d.tools for d in known]
+    calls, counts = [call for t in tools for call in t], list(map(len, tools))
     parents = [parent for p in parsed for parent in repeat(_parent_id(p.conversation), len(p.conversation.messages))]
     return {
-        "tool_name": [t and [_safe(call.name) for call in t] for t in tools],
-        "tool_input": [t and [_safe(call.input) for call in t] for t in tools],
-        "tool_result": [t and [_safe(call.result) for call in t] for t in tools],
+        "tool_name": list_series("tool_name", [call.name for call in calls], counts),
+        "tool_input": list_series("tool_input", [call.input for call in calls], counts),
+        "tool_result": list_series("tool_result", [call.result for call in calls], counts),
         "model": [d.model for d in known],
         "input_tokens": [d.input_tokens for d in known],
         "output_tokens": [d.output_tokens for d in known],
@@ -120,15 +122,11 @@ def _details(parsed: Sequence[ParsedConversation], rows: list[Message]) -> dict[
         "is_sidechain": [d.is_sidechain for d in known],
         "parent_conversation_id": parents,
         "request_id": [d.request_id for d in known],
-        "marks": [[_safe(mark) for mark in d.marks] or None for d in known],
+        "marks": list_series("marks", [mark for d in known for mark in d.marks], [len(d.marks) for d in known]),
     }
 
 
 _NO_DETAILS = Details()
-
-
-def _safe(text: str | None) -> str | None:
-    return None if text is None else ecma.to_utf8_safe(text)
 
 
 def fates(parsed: Sequence[ParsedConversation]) -> pl.DataFrame:

@@ -28,6 +28,7 @@ __all__ = [
     "Table",
     "columns_frame",
     "describe",
+    "list_series",
     "repeat_index",
     "running_index",
     "text_series",
@@ -260,6 +261,18 @@ def repeat_index(counts: Sequence[int]) -> pl.Series:
     positions = pl.Series(range(len(counts)), dtype=pl.UInt32)
     index = pl.select(positions.repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()).to_series()
     return index.drop_nulls()
+
+
+def list_series(name: str, texts: Sequence[Any], counts: Sequence[int]) -> pl.Series:
+    """Lists of texts from all texts in a row and how many belong to each list; null where none does.
+
+    >>> list_series("x", ["a", "b", "c"], [2, 0, 1]).to_list()
+    [['a', 'b'], None, ['c']]
+    """
+    flat = pl.DataFrame({"row": repeat_index(counts), name: text_series(name, texts)})
+    lists = flat.group_by("row", maintain_order=True).agg(name)
+    rows = pl.DataFrame({"row": pl.Series(range(len(counts)), dtype=pl.UInt32)})
+    return rows.join(lists, on="row", how="left", maintain_order="left").get_column(name)
 
 
 def running_index(counts: Sequence[int]) -> pl.Series:

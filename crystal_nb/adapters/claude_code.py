@@ -26,14 +26,16 @@ from crystal_nb.adapters.base import (
     has_fence,
     list_names,
 )
+from crystal_nb.adapters.claude_careful import CAREFUL
+from crystal_nb.adapters.claude_places import NAME, project_name
+from crystal_nb.adapters.claude_rules import V1
 from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
 from crystal_nb.config import Config
 from crystal_nb.records import Candidate, Conversation, Message
 
-__all__ = ["ADAPTER"]
+__all__ = ["ADAPTER", "LATER"]
 
-NAME = "claude-code"
 _MIN_BYTES = 100
 
 
@@ -301,19 +303,6 @@ def _remove(text: str, opening: str, closing: str, any_body: bool) -> str:
     return "".join((*kept, text[done:]))
 
 
-def project_name(folder: str) -> str:
-    """Guess a short name from the dashed folder name (rule 22).
-
-    >>> [project_name(f) for f in ("-home-a-projects-shop-api", "-srv-demo", "-x")]
-    ['shop-api', 'srv-demo', '-x']
-    """
-    parts = [part for part in folder.split("-") if part]
-    at = next((i for i, part in enumerate(parts) if part.lower() in ("project", "projects")), len(parts))
-    if at < len(parts) - 1:
-        return "-".join(parts[at + 1 :])
-    return "-".join(parts[-2:]) if len(parts) >= 2 else folder
-
-
 ADAPTER = Adapter(
     name=NAME,
     display_name="Claude Code",
@@ -321,5 +310,6 @@ ADAPTER = Adapter(
     count=_count,
     candidates=_candidates,
     read=_read,
-    rules=Rules("claude-code@1"),
+    rules=V1,
 )
+LATER = (CAREFUL,)

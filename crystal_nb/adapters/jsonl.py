@@ -8,14 +8,13 @@ Node's readline.
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 from collections.abc import Callable, Iterator
 from itertools import count
 from operator import itemgetter
 from os import PathLike
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -131,10 +130,21 @@ def no_record(record: NotAnObject | Broken) -> Outcome:
     return "dropped", "line", "not an object", None
 
 
+class Readable(Protocol):
+    """An open file, or what decompresses one."""
+
+    def __enter__(self) -> Readable: ...
+    def __exit__(self, *error: Any) -> object: ...
+    def readinto(self, buffer: Any, /) -> int | None: ...
+
+
 def read_blocks(
-    path: str | PathLike[str], decoder: TypedDecoder[S], block_bytes: int = BLOCK_BYTES
+    path: str | PathLike[str],
+    decoder: TypedDecoder[S],
+    block_bytes: int = BLOCK_BYTES,
+    open: Callable[[str | PathLike[str]], Readable] = open_file,
 ) -> Iterator[Block[S]]:
-    """Read a file block by block.
+    """Read a file block by block; ``open`` gives its bytes, such as decompressed ones.
 
     The buffer behind ``data`` is used again for the next block. Memory is bounded by the block size
     and the longest line.
@@ -145,7 +155,7 @@ def read_blocks(
         If the file can't be read.
     """
     line, offset = 1, 0
-    for data, end in _line_aligned(path, block_bytes):
+    for data, end in _line_aligned(path, block_bytes, open):
         block = _decode_fast(data, end, decoder) or _decode_lines(data, end, decoder)
         block.first_line, block.offset = line, offset
         block.node24_lines = _node24_lines(block)
@@ -157,14 +167,16 @@ def read_blocks(
 _SPARE_BUFFERS: list[bytearray] = []
 
 
-def _line_aligned(path: str | PathLike[str], size: int) -> Iterator[tuple[bytearray, int]]:
+def _line_aligned(
+    path: str | PathLike[str], size: int, open: Callable[[str | PathLike[str]], Readable]
+) -> Iterator[tuple[bytearray, int]]:
     r"""Fill a buffer up to a ``\n`` (the last time up to the end of the file) and say how far it is good.
 
     One buffer serves all blocks, files too, as fresh memory costs more than the reading.
     """
     buffer = _SPARE_BUFFERS.pop() if _SPARE_BUFFERS else bytearray(size)
     filled = 0
-    with open_file(path) as file:
+    with open(path) as file:
         while count := _read_into(file, buffer, filled, size):
             cut = buffer.rfind(b"\n", filled, filled + count) + 1
             filled += count
@@ -178,7 +190,7 @@ def _line_aligned(path: str | PathLike[str], size: int) -> Iterator[tuple[bytear
         _SPARE_BUFFERS.append(buffer)
 
 
-def _read_into(file: io.FileIO, buffer: bytearray, filled: int, size: int) -> int:
+def _read_into(file: Readable, buffer: bytearray, filled: int, size: int) -> int:
     """Read on behind what the buffer holds; it grows when it is full, for a line that is longer."""
     if filled == len(buffer):
         buffer.extend(bytes(max(size, len(buffer) // 4)))
