@@ -1,0 +1,190 @@
+"""Applying the careful Codex rules to the lines of a file, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from crystal_nb.adapters.base import Outcome
+from crystal_nb.adapters.codex_lineage import Part
+from crystal_nb.adapters.codex_lines import kind_name, read_bare, tables, unknown
+from crystal_nb.adapters.codex_shapes import BARE, LINE, WIDE, Bare, Payload, RawLine, Wide, WideLine
+from crystal_nb.adapters.codex_thread import Thread, as_time
+from crystal_nb.adapters.jsonl import HEAD_BYTES, Block, Broken
+from crystal_nb.adapters.typed import NotAnObject
+from crystal_nb.records import Fate
+
+__all__ = ["NO_OBJECT", "Outcomes", "fates_of"]
+
+_ENVELOPE = b'{"timestamp":'
+_JUNK = b"\0 \t\r\n"
+
+
+class Outcomes:
+    """Applies the rules to the lines of one block.
+
+    Parameters
+    ----------
+    thread
+        What the lines add to.
+    block
+        The lines.
+    look_back
+        Called when a session_meta said where the thread comes from.
+    part
+        Up to where a rollout holds another's beginning.
+    key
+        Name of the file, where it is not the candidate's own.
+    """
+
+    def __init__(
+        self, thread: Thread, block: Block[RawLine], look_back: Callable[[], None] | None, part: Part | None, key: Any
+    ) -> None:
+        self.thread, self.block, self.look_back, self.part, self.key = thread, block, look_back, part, key
+        known = self.tables = tables(thread.rules)
+        self.items, self.events, self.lines = known.items, known.events, known.lines
+
+    def read(self) -> list[Outcome]:
+        """One outcome per line, up to the end of the part."""
+        limit = self._limit()
+        records = self.block.records if self.key is None else self.block.records[:limit]
+        taken_over = 0 if self.key is not None else limit
+        made: list[Outcome] = []
+        thread, apply, add, first = self.thread, self._apply, made.append, self.block.first_line
+        for at, record in enumerate(records):
+            thread.line = first + at
+            if at < taken_over:
+                add(self._taken_over(at, record))
+            elif type(record) is RawLine and type(payload := record.payload) is Payload:
+                add(apply(record, payload, at))
+            else:
+                add(self._odd(at, record))
+        return made
+
+    def _limit(self) -> int:
+        """How many of the block's lines belong to the part."""
+        part, block = self.part, self.block
+        count = len(block.records)
+        if part is None:
+            return 0 if self.key is None else count
+        if part.end_offset is not None:
+            return sum(block.offset + start < part.end_offset for start in block.starts)
+        if part.end_ordinal is not None:
+            ordinals = (r.ordinal if isinstance(r, RawLine) else None for r in block.records)
+            return next((at for at, o in enumerate(ordinals) if isinstance(o, int) and o >= part.end_ordinal), count)
+        return count
+
+    def _taken_over(self, at: int, record: Any) -> Outcome:
+        """A line that another rollout's conversation shows; its session and turns hold for what follows."""
+        if type(record) is RawLine and type(record.payload) is Payload and record.type in _FACTS:
+            read = self._rare if record.type == "session_meta" else self._apply
+            read(record, record.payload, at)
+            self.thread.history_base = self.thread.forked_from = None
+        inner = record.payload.type if type(record) is RawLine and type(record.payload) is Payload else None
+        return "dropped", kind_name(getattr(record, "type", "line"), inner), _TAKEN_OVER, None
+
+    def _line(self, at: int) -> bytes:
+        return bytes(self.block.data[self.block.starts[at] : self.block.stops[at]])
+
+    def _apply(self, record: RawLine, payload: Payload, at: int, line: bytes = b"") -> Outcome:
+        thread, kind = self.thread, record.type
+        if thread.skips_until is not None and (outcome := self._skip(kind, payload)) is not None:
+            return outcome
+        time = record.timestamp
+        thread.time = time if type(time) is str and time else as_time(time)
+        try:
+            if kind == "response_item":
+                name, rule = self.items[payload.type]
+            elif kind == "event_msg":
+                name, rule = self.events[payload.type]
+            else:
+                name, rule = self.lines[kind]
+        except (KeyError, TypeError):  # TypeError: a kind that is no text
+            outcome = self._rare(record, payload, at, line)
+            if kind == "session_meta" and self.look_back is not None:
+                self.look_back()
+            return outcome
+        return rule(name, payload, thread)
+
+    def _rare(self, record: RawLine, payload: Payload, at: int, line: bytes = b"") -> Outcome:
+        """A line of a rare kind, or of an unknown one."""
+        known, kind, inner = self.tables, record.type, payload.type
+        by_kind = {"response_item": known.rare_items, "event_msg": known.rare_events}
+        table, key = (by_kind[kind], inner) if kind in ("response_item", "event_msg") else (known.rare_lines, kind)
+        found = table.get(key) if isinstance(key, str) else None
+        wide = WIDE.decode((line or self._line(at)).strip(_JUNK)) if found else None
+        if found is None or not isinstance(wide, WideLine) or not isinstance(wide.payload, Wide):
+            return unknown(kind, inner, self.thread)
+        return found[1](found[0], wide.payload, self.thread)
+
+    def _skip(self, kind: Any, payload: Payload) -> Outcome | None:
+        """What a fork copied is left out, up to its first own turn."""
+        thread = self.thread
+        starts = kind == "turn_context" or payload.type in ("task_started", "turn_started")
+        if starts and thread.skips_until and thread.skips_until == payload.turn_id:
+            thread.skips_until = None
+            return None
+        return None if kind == "session_meta" else _copied(kind, payload)
+
+    def _odd(self, at: int, record: Any) -> Outcome:
+        """A line without an envelope, or one that holds no record as it stands."""
+        if isinstance(record, NotAnObject):
+            return NO_OBJECT
+        if isinstance(record, Broken):
+            return self._mended(self._line(at), record, at)
+        if record.payload is not None:
+            return "dropped", kind_name(record.type), "no payload object", None
+        bare = BARE.decode(self._line(at).strip(_JUNK))
+        return read_bare(bare, self.thread) if isinstance(bare, Bare) else NO_OBJECT
+
+    def _mended(self, line: bytes, broken: Broken, at: int) -> Outcome:
+        """A record behind a byte order mark, among NULs, or torn and written again on the same line."""
+        if not self.thread.rules.mended_lines:
+            return "dropped", "line", broken.reason, None
+        text = line.strip(_JUNK).removeprefix(b"\xef\xbb\xbf").strip(_JUNK)
+        if not text:
+            return "dropped", "line", "NUL run" if b"\0" in line else "blank line", None
+        again = text.rfind(_ENVELOPE)
+        for candidate in (text, text[again:] if again > 0 else b""):
+            try:
+                record = LINE.decode(candidate) if candidate else None
+            except ValueError:
+                continue
+            if isinstance(record, RawLine) and isinstance(record.payload, Payload):
+                return self._apply(record, record.payload, at, candidate)
+            if isinstance(record, RawLine) and isinstance(bare := BARE.decode(candidate), Bare):
+                return read_bare(bare, self.thread)
+        return "dropped", "line", broken.reason, None
+
+
+def _copied(kind: Any, payload: Payload) -> Outcome:
+    return "dropped", kind_name(kind, payload.type), "copied from the parent", None
+
+
+_FACTS = ("session_meta", "turn_context")
+NO_OBJECT: Outcome = ("dropped", "line", "not an object", None)
+_TAKEN_OVER = "shown in the thread's newest rollout"
+
+
+def fates_of(block: Block[Any], outcomes: list[Outcome], name: str | None) -> list[Fate]:
+    """Fates of a block's lines, as far as there are outcomes.
+
+    Those of another file have its name, offset and size as their key, since an offset is one in the candidate's file.
+    """
+    base, data, line = block.offset, block.data, block.first_line
+    places = enumerate(zip(outcomes, block.starts, block.stops, strict=False), line)
+    if name is None:
+        return [
+            Fate(status, kind, reason, index, line, base + start, stop - start)
+            if status != "dropped"
+            else Fate(status, kind, reason, index, line, base + start, stop - start, None, _head(data, start, stop))
+            for line, ((status, kind, reason, index), start, stop) in places
+        ]
+    return [
+        Fate(*outcome, line, key=f"{name}@{base + start}+{stop - start}", head=_head(data, start, stop))
+        for line, (outcome, start, stop) in places
+    ]
+
+
+def _head(data: bytearray, start: int, stop: int) -> bytes:
+    return bytes(data[start : min(stop, start + HEAD_BYTES)])
