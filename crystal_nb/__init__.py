@@ -20,9 +20,9 @@ from crystal_nb.adapters import get_adapter, register
 from crystal_nb.adapters.base import Adapter, Parsed, Rules, SourceAdapter
 from crystal_nb.comparison import compare_parsers, compare_parsers_async
 from crystal_nb.config import Config
-from crystal_nb.details import Details, Link, ToolCall
 from crystal_nb.corpus import Corpus
 from crystal_nb.decisions import Decision, Step
+from crystal_nb.details import Details, Link, ToolCall
 from crystal_nb.discovery import detect_all_sources, detect_all_sources_async, sources, sources_async
 from crystal_nb.errors import (
     AdapterError,
@@ -31,6 +31,7 @@ from crystal_nb.errors import (
     DetectError,
     DuplicateAdapterWarning,
     ParseError,
+    PluginWarning,
     RemotePayloadError,
     ScanError,
     SourceError,
@@ -47,6 +48,7 @@ from crystal_nb.importer import (
     scan_async,
 )
 from crystal_nb.policy import CAREFUL, PINNED, Policy
+from crystal_nb.prototyping import ParserSession, Prototype, RawRecord, json_adapter, jsonl_adapter, sqlite_adapter
 from crystal_nb.records import UNSET, Candidate, Conversation, Fate, Message, SourceInfo
 from crystal_nb.rehearsal import (
     Rehearsal,
@@ -71,6 +73,7 @@ from crystal_nb.report import ImportReport
 from crystal_nb.scenarios import own_subject, run_scenarios
 from crystal_nb.store import Store
 from crystal_nb.store_open import open_store
+from crystal_nb.trial import ParserTrial, try_parser, try_parser_async
 
 __all__ = [
     "CAREFUL",
@@ -95,7 +98,12 @@ __all__ = [
     "Message",
     "ParseError",
     "Parsed",
+    "ParserSession",
+    "ParserTrial",
+    "PluginWarning",
     "Policy",
+    "Prototype",
+    "RawRecord",
     "Rehearsal",
     "RemoteBuild",
     "RemotePayloadError",
@@ -112,10 +120,12 @@ __all__ = [
     "UnknownConversationError",
     "__version__",
     "ablate",
+    "adapter_contract",
     "adapters",
     "build_remote",
     "build_remote_async",
     "canonical_json",
+    "check_adapter",
     "compare_parsers",
     "compare_parsers_async",
     "compare_policies",
@@ -130,6 +140,8 @@ __all__ = [
     "import_all",
     "import_all_async",
     "ingest",
+    "json_adapter",
+    "jsonl_adapter",
     "namespace",
     "namespace_collisions",
     "namespace_conversation",
@@ -152,7 +164,12 @@ __all__ = [
     "scan_async",
     "sources",
     "sources_async",
+    "sqlite_adapter",
+    "testing",
+    "try_parser",
+    "try_parser_async",
     "validate_remote",
+    "widgets",
 ]
 
 
@@ -161,4 +178,12 @@ def __getattr__(name: str) -> Any:
         import crystal_nb.frames
 
         return crystal_nb.frames
+    if name == "widgets":  # imports ipywidgets
+        import crystal_nb.widgets
+
+        return crystal_nb.widgets
+    if name in ("testing", "check_adapter", "adapter_contract"):  # imports hypothesis
+        import crystal_nb.testing
+
+        return crystal_nb.testing if name == "testing" else getattr(crystal_nb.testing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

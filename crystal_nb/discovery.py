@@ -58,7 +58,7 @@ async def _detect_all_sources(
     --------
     >>> import crystal_nb as cnb
     >>> [s.name for s in cnb.detect_all_sources(config=cnb.samples.config())]
-    ['claude-code', 'codex', 'cursor', 'trae', 'copilot']
+    ['claude-code', 'codex', 'cursor', 'trae', 'copilot', 'gemini']
     """
     config = checked(config)
     asked = registered().values() if adapters is None else adapters
@@ -78,7 +78,7 @@ async def _sources(*, config: Config | None = None) -> pl.DataFrame:
     --------
     >>> import crystal_nb as cnb
     >>> cnb.sources(config=cnb.samples.config()).shape
-    (5, 8)
+    (6, 8)
     """
     from crystal_nb import frames
 

@@ -45,7 +45,7 @@ def test_no_histories_reads_the_samples_and_says_so(run):
     assert "No histories found here; reading the bundled samples" in result.stderr
     header, *rows = result.stdout.splitlines()
     assert header.split("\t")[:2] == ["source", "id"]
-    assert {row.split("\t")[0] for row in rows} == set(cnb.adapters.registered())
+    assert {row.split("\t")[0] for row in rows} == set(cnb.Config().enabled_sources)
 
 
 @pytest.mark.parametrize("words", [["codex"], ["--home", "."]])
@@ -69,7 +69,7 @@ def test_columns_are_the_same_without_rows(run, tmp_path):
 def test_sources_and_scan_of_another_home(run):
     home = str(samples.home())
     rows = json.loads(run("sources", "--home", home, "--json").stdout)
-    assert [row["status"] for row in rows] == ["found"] * 5
+    assert [row["status"] for row in rows] == ["found"] * 6
     scanned = run("scan", "codex", "--home", home).stdout.splitlines()
     assert len(scanned) == 4
 

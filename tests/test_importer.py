@@ -194,7 +194,7 @@ def test_an_adapter_named_twice_is_scanned_once(tree_config):
 def test_a_folder_that_is_there_while_nothing_is_found_is_noted(tmp_path):
     (tmp_path / ".claude" / "projects").mkdir(parents=True)
     notes = cnb.sources(config=cnb.Config(home=tmp_path))["note"]
-    assert [note is not None for note in notes] == [True, False, False, False, False]
+    assert [note is not None for note in notes] == [True, False, False, False, False, False]
 
 
 def test_progress_is_told_after_each(tree_config):
@@ -216,7 +216,7 @@ def test_blocking_functions_work_inside_a_running_loop(tree_config):
 
     blocking, awaited, parsed, found = asyncio.run(notebook())
     assert blocking.equals(awaited)
-    assert (parsed, found.height) == (4, 5)
+    assert (parsed, found.height) == (4, 6)
 
 
 def test_errors_and_interrupts_come_through_from_the_other_thread(only):

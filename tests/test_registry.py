@@ -15,12 +15,24 @@ def _restore(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
 
 
+BUILT_INS = (*BUILT_IN_SOURCES, "gemini")
+"""The pinned five in their order, then what came later."""
+
+
 def test_the_built_ins_come_in_the_pinned_order():
-    assert tuple(cnb.adapters.registered()) == BUILT_IN_SOURCES
+    assert tuple(cnb.adapters.registered()) == BUILT_INS
+
+
+def test_what_came_later_has_to_be_asked_for():
+    config = cnb.samples.config()
+    assert "gemini" not in set(cnb.scan(config=config)["source"])
+    asked = cnb.Config(home=config.home, enabled_sources=("gemini",))
+    for frame in (cnb.scan("gemini", config=config), cnb.scan(config=asked, profile="careful")):
+        assert set(frame["source"]) == {"gemini"}
 
 
 def test_versions_are_the_pinned_ones():
-    assert {a.parser_version for a in cnb.adapters.registered().values()} == {f"{name}@1" for name in BUILT_IN_SOURCES}
+    assert {a.parser_version for a in cnb.adapters.registered().values()} == {f"{name}@1" for name in BUILT_INS}
 
 
 def test_a_duplicate_name_warns_and_overwrites_in_place():
@@ -28,14 +40,14 @@ def test_a_duplicate_name_warns_and_overwrites_in_place():
     with pytest.warns(cnb.DuplicateAdapterWarning, match="'codex'"):
         cnb.register(new)
     assert cnb.get_adapter("codex") is new
-    assert tuple(cnb.adapters.registered()) == BUILT_IN_SOURCES
+    assert tuple(cnb.adapters.registered()) == BUILT_INS
 
 
 def test_a_new_name_comes_last():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cnb.register(replace(cnb.get_adapter("codex"), name="mine"))
-    assert tuple(cnb.adapters.registered()) == (*BUILT_IN_SOURCES, "mine")
+    assert tuple(cnb.adapters.registered()) == (*BUILT_INS, "mine")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +59,8 @@ def test_what_is_no_adapter_is_refused(wrong):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(cnb.UnknownAdapterError, match="'cody'; known: claude-code, codex, copilot, cursor, trae"):
+    known = "claude-code, codex, copilot, cursor, gemini, trae"
+    with pytest.raises(cnb.UnknownAdapterError, match=f"'cody'; known: {known}"):
         cnb.get_adapter("cody")
     with pytest.raises(cnb.UnknownAdapterError):
         cnb.get_adapter(["codex"])

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from crystal_nb.adapters import claude_code, codex, copilot, cursor, trae
+from crystal_nb.adapters import claude_code, codex, copilot, cursor, gemini, plugins, trae
 from crystal_nb.adapters.base import SourceAdapter
-from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, UnknownAdapterError
+from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, PluginWarning, UnknownAdapterError
 
 __all__ = ["add_to", "for_profile", "get_adapter", "register", "registered", "versions"]
 
@@ -63,6 +63,8 @@ def get_adapter(name: str) -> SourceAdapter:
     >>> get_adapter("codex").parser_version, get_adapter("codex@1").parser_version
     ('codex@1', 'codex@1')
     """
+    if isinstance(name, str) and name not in _REGISTRY and name not in _VERSIONS:
+        _load_plugins()
     try:
         return _VERSIONS[name] if "@" in name and name not in _REGISTRY else _REGISTRY[name]
     except (KeyError, TypeError):
@@ -92,15 +94,33 @@ def for_profile(profile: str) -> Mapping[str, SourceAdapter]:
 
 
 def registered() -> Mapping[str, SourceAdapter]:
-    """All registered adapters by name, read-only and live.
+    """All registered adapters by name, read-only and live; those of other packages are loaded now.
 
     >>> list(registered())[:3]
     ['claude-code', 'codex', 'cursor']
     """
+    _load_plugins()
     return MappingProxyType(_REGISTRY)
 
 
-for _module in (claude_code, codex, cursor, trae, copilot):
+_asked_for_plugins = False
+
+
+def _load_plugins() -> None:
+    """Register what other packages announce, once; a name that is taken stays whose it is."""
+    global _asked_for_plugins
+    if _asked_for_plugins:
+        return
+    _asked_for_plugins = True
+    for adapter in plugins.announced():
+        if adapter.name in _REGISTRY:
+            text = f"adapter {adapter.name!r} of another package left out: the name is taken"
+            warnings.warn(text, PluginWarning, stacklevel=4)
+        else:
+            add_to(_REGISTRY, adapter)
+
+
+for _module in (claude_code, codex, cursor, trae, copilot, gemini):
     register(_module.ADAPTER)
     for _adapter in (_module.ADAPTER, *getattr(_module, "LATER", ())):
         _VERSIONS[_adapter.parser_version] = _adapter

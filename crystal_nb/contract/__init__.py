@@ -1,0 +1,1 @@
+"""The checks of the adapter contract, a module per group; `crystal_nb.testing` runs them."""

@@ -1,0 +1,248 @@
+"""Parsing damaged copies of the samples: which relations hold between what is read before and after."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from crystal_nb import ecma
+from crystal_nb.adapters.base import Parsed
+from crystal_nb.contract.stage import (
+    CannotCheck,
+    Check,
+    Failed,
+    Stage,
+    all_lines,
+    check,
+    digest,
+    parse_now,
+    some,
+)
+from crystal_nb.errors import ParseError
+from crystal_nb.hashing import hash_input
+from crystal_nb.records import Candidate
+
+__all__ = ["CHECKS"]
+
+_EXAMPLES = 20
+_PLACES = 25
+_UNKNOWN = b'{"type":"crystal-nb-unknown","kind":"crystal-nb-unknown","crystal_nb_unknown":true}'
+_BOM = b"\xef\xbb\xbf"
+
+
+def _for_all(strategy: st.SearchStrategy[Any], holds: Callable[..., None], *fixed: Any) -> None:
+    """Have hypothesis look for a counterexample, the same ones in every run."""
+
+    def test(value: Any) -> None:
+        holds(value, *fixed)
+
+    quiet = settings(
+        max_examples=_EXAMPLES,
+        database=None,
+        derandomize=True,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    quiet(given(strategy)(test))()
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return data.splitlines(keepends=True) if b"\r" not in data else [p + b"\n" for p in data.split(b"\n")][:-1]
+
+
+def _read(stage: Stage, candidate: Candidate, data: bytes, what: str) -> Parsed:
+    try:
+        return stage.parse_bytes(candidate, data)
+    except ParseError as error:
+        raise Failed(f"{ecma.to_text(candidate.id)}, {what}: {error.reason}") from None
+
+
+@check("damage", "truncated")
+def truncated(stage: Stage) -> str:
+    """A file cut at any byte reads as a prefix of it.
+
+    Lines: as the whole lines before the cut, with or without the cut one, which has one fate at most;
+    before its first line is whole, a file may be refused with ParseError instead.
+    A JSON document: it is refused with ParseError, or reads as the whole. Databases: see ``garbled``.
+    """
+    documents = [(c, p) for c, p in stage.parsed if c.file_path.endswith(".json") and not all_lines(p.fates)][:3]
+    try:
+        files = stage.line_files()
+    except CannotCheck:
+        files = []
+    for candidate, _, data in files:
+        _for_all(st.integers(0, len(data)), _cut_line, stage, candidate, data, {})
+    for candidate, parsed in documents:
+        data = Path(candidate.file_path).read_bytes()
+        _for_all(st.integers(0, len(data.rstrip()) - 1), _cut_document, stage, candidate, parsed, data)
+    if not (files or documents):
+        raise CannotCheck("the samples are neither files of lines nor JSON documents")
+    return f"{len(files)} files of lines, {len(documents)} documents, cut at up to {_EXAMPLES} places each"
+
+
+def _cut_line(cut: int, stage: Stage, candidate: Candidate, data: bytes, known: dict[int, tuple[str, int]]) -> None:
+    start = data.rfind(b"\n", 0, cut) + 1
+    stop = data.find(b"\n", cut) + 1 or len(data)
+    name = ecma.to_text(candidate.id)
+    try:
+        got = _read(stage, candidate, data[:cut], f"cut at byte {cut}")
+    except Failed:
+        if start == 0 and cut < stop:
+            return
+        raise
+    if start == 0:
+        if len(got.fates) > 1:
+            raise Failed(f"{name}: cut at byte {cut} of its first line, {len(got.fates)} fates")
+        return
+    for place in (start, stop):
+        if place not in known:
+            whole = _read(stage, candidate, data[:place], f"cut at byte {place}")
+            known[place] = (digest(whole), len(whole.fates))
+    if digest(got) not in (known[start][0], known[stop][0]):
+        raise Failed(f"{name}: cut at byte {cut}, it reads as no prefix of whole lines")
+    if len(got.fates) - known[start][1] not in (0, 1):
+        raise Failed(f"{name}: cut at byte {cut}, {len(got.fates)} fates after {known[start][1]} lines")
+
+
+def _cut_document(cut: int, stage: Stage, candidate: Candidate, parsed: Parsed, data: bytes) -> None:
+    try:
+        got = stage.parse_bytes(candidate, data[:cut])
+    except ParseError:
+        return
+    if digest(got) != digest(parsed):
+        count = len(got.conversation.messages)
+        raise Failed(f"{ecma.to_text(candidate.id)}: a document cut at byte {cut} reads as {count} messages")
+
+
+@check("damage", "garbled")
+def garbled(stage: Stage) -> str:
+    """Whatever bytes are overwritten, a parse gives a Parsed or raises ParseError."""
+    by_file = {c.file_path: c for c, _ in stage.parsed}
+    chosen = list(by_file.values())[:3]
+
+    noise = st.binary(min_size=1, max_size=40) | st.sampled_from([b"\n", b"null", b'""', b"[]", b"{}", b"\x00" * 16])
+    for candidate in chosen:
+        data = Path(candidate.file_path).read_bytes()
+        changes = st.tuples(st.integers(0, max(0, len(data) - 1)), noise)
+        _for_all(changes, _garble, stage, candidate, data)
+    return f"{len(chosen)} files with up to {_EXAMPLES} damages each"
+
+
+def _garble(change: tuple[int, bytes], stage: Stage, candidate: Candidate, data: bytes) -> None:
+    at, noise = change
+    where = f"{ecma.to_text(candidate.id)}, {len(noise)} bytes overwritten at {at}"
+    try:
+        got = stage.parse_bytes(candidate, data[:at] + noise + data[at + len(noise) :])
+    except ParseError:
+        return
+    except Exception as error:
+        raise Failed(f"{where}: {type(error).__name__}: {error}") from None
+    if not isinstance(got, Parsed):
+        raise Failed(f"{where}: parse gives a {type(got).__name__}")
+
+
+@check("damage", "duplicated line")
+def duplicated(stage: Stage) -> str:
+    """A line that stands twice has a fate twice, and changes no message but those that it goes into."""
+    count = 0
+    for candidate, parsed, data in stage.line_files():
+        lines = _lines(data)
+        for number in _spread(len(lines)):
+            doubled = b"".join([*lines[: number + 1], _ended(lines[number]), *lines[number + 1 :]])
+            doubled = doubled if lines[number].endswith(b"\n") else data + b"\n" + lines[number]
+            got, count = _read(stage, candidate, doubled, f"line {number + 1} twice"), count + 1
+            if len(got.fates) != len(parsed.fates) + 1:
+                raise Failed(f"{ecma.to_text(candidate.id)}: line {number + 1} twice, {len(got.fates)} fates")
+            if digest(got) != digest(parsed) and _others(got, {number, number + 1}) != _others(parsed, {number}):
+                raise Failed(f"{ecma.to_text(candidate.id)}: line {number + 1} twice changes other messages")
+    return f"{count} lines doubled"
+
+
+def _others(parsed: Parsed, records: set[int]) -> list[Any]:
+    """What is hashed of the messages that these records do not go into, positions aside."""
+    touched = {f.message_index for n, f in enumerate(parsed.fates) if n in records}
+    hashed = hash_input(parsed.conversation)["messages"]
+    return [{**m, "index": 0} for n, m in enumerate(hashed) if n not in touched]
+
+
+def _ended(line: bytes) -> bytes:
+    return line if line.endswith(b"\n") else line + b"\n"
+
+
+def _spread(count: int) -> list[int]:
+    """Some positions, all when they are few, the last one always."""
+    step = max(1, count // _PLACES)
+    return sorted({*range(0, count, step), count - 1})
+
+
+@check("damage", "CRLF")
+def crlf(stage: Stage) -> str:
+    r"""With ``\r\n`` for ``\n`` the hash and the fates' kinds and reasons are the same."""
+    count = 0
+    for candidate, parsed, data in stage.line_files():
+        if b"\r" not in data:
+            got, count = _read(stage, candidate, data.replace(b"\n", b"\r\n"), "with CRLF"), count + 1
+            if digest(got) != digest(parsed) or _told(got) != _told(parsed):
+                raise Failed(f"{ecma.to_text(candidate.id)}: with CRLF it reads differently")
+    return f"{count} files read the same"
+
+
+def _told(parsed: Parsed) -> list[tuple[Any, ...]]:
+    return [(f.status, f.kind, f.reason, f.message_index) for f in parsed.fates]
+
+
+@check("damage", "BOM")
+def bom(stage: Stage) -> str:
+    """With a byte order mark the file reads the same, or as if its first line were broken; fates stay as many."""
+    seen = set()
+    for candidate, parsed, data in stage.line_files():
+        got = _read(stage, candidate, _BOM + data, "with a BOM")
+        first, rest = data.partition(b"\n")[0], data.partition(b"\n")[2]
+        without = _read(stage, candidate, b"{" * bool(first) + b"\n" + rest, "with a broken first line")
+        if len(got.fates) != len(parsed.fates) or digest(got) not in (digest(parsed), digest(without)):
+            raise Failed(f"{ecma.to_text(candidate.id)}: with a BOM it reads differently")
+        seen.add("it is skipped" if _told(got) == _told(parsed) else "the first line is dropped")
+    return some(sorted(seen))
+
+
+@check("damage", "unknown record")
+def unknown(stage: Stage) -> str:
+    """A record of a kind that nobody knows, put between any lines, is one fate more and the same hash."""
+    count = 0
+    for candidate, parsed, data in stage.line_files():
+        lines = _lines(data)
+        places = _spread(len(lines) + (not lines or lines[-1].endswith(b"\n")))
+        for place in places:
+            changed = b"".join([*map(_ended, lines[:place]), _UNKNOWN + b"\n", *lines[place:]])
+            got, count = _read(stage, candidate, changed, f"an unknown record as line {place + 1}"), count + 1
+            if digest(got) != digest(parsed):
+                raise Failed(f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1} changes the hash")
+            if len(got.fates) != len(parsed.fates) + 1:
+                raise Failed(
+                    f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1}, {len(got.fates)} fates"
+                )
+    return f"{count} places"
+
+
+@check("damage", "half-written")
+def half_written(stage: Stage) -> str:
+    """A file read while its last line is half there, and again when it is complete, reads as the whole."""
+    for candidate, parsed, data in stage.line_files():
+        start = data.rstrip(b"\r\n").rfind(b"\n") + 1
+        with stage.mutant(candidate, data[: (start + len(data)) // 2]) as (changed, config):
+            with contextlib.suppress(ParseError):  # how that reads is a matter of the check of truncated files
+                parse_now(stage.adapter, changed, config)
+            Path(changed.file_path).write_bytes(data)
+            got = parse_now(stage.adapter, changed, config)
+        if digest(got) != digest(parsed) or _told(got) != _told(parsed):
+            raise Failed(f"{ecma.to_text(candidate.id)}: completed, it reads differently from the whole")
+    return "completed files read as the whole"
+
+
+CHECKS: tuple[Check, ...] = (truncated, garbled, duplicated, crlf, bom, unknown, half_written)

@@ -1,0 +1,208 @@
+"""Raw records as plain Python values with their places: lines, documents, rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from crystal_nb import ecma
+from crystal_nb.adapters import vscdb
+from crystal_nb.adapters.base import file_candidate, read_file
+from crystal_nb.adapters.jsonl import Broken, read_blocks
+from crystal_nb.adapters.typed import NotAnObject
+from crystal_nb.errors import ParseError, ScanError
+from crystal_nb.parse_session import RawRecord
+from crystal_nb.records import Candidate
+
+__all__ = ["document_records", "line_records", "read_document", "row_records", "sqlite_candidates"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _PlainDecoder:
+    """Decodes JSON objects into dicts, as tolerant as ``json``; for `read_blocks`."""
+
+    def __init__(self) -> None:
+        self._decoder = msgspec.json.Decoder(dict[str, Any])
+        self.decode_lines = self._decoder.decode_lines
+
+    def decode(self, data: bytes | memoryview) -> Any:
+        try:
+            return self._decoder.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            value = _loads(bytes(data))
+            return value if isinstance(value, dict) else NotAnObject(value)
+
+
+def _loads(data: bytes) -> Any:
+    """Any JSON value; a BOM before it is skipped.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or nested too deep.
+    """
+    try:
+        return json.loads(data.removeprefix(_BOM).decode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("nested deeper than Python can follow") from None
+
+
+_DECODER = _PlainDecoder()
+
+
+def line_records(path: str | PathLike[str]) -> Iterator[RawRecord]:
+    r"""Every line of a file of JSON lines; together they are the whole file.
+
+    Raises
+    ------
+    OSError
+        If the file can't be read.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "a.jsonl")
+    >>> _ = file.write_bytes(b'{"a": 1}\n[]\n{"a')
+    >>> [(r.line, r.offset, r.size, r.value, r.problem) for r in line_records(file)]
+    [(1, 0, 9, {'a': 1}, None), (2, 9, 3, [], 'not an object'), (3, 12, 3, None, 'invalid JSON')]
+    """
+    blocks: Iterator[Any] = read_blocks(path, _DECODER)  # type: ignore[arg-type]
+    for block in blocks:
+        places = zip(block.records, block.starts, block.stops, strict=True)
+        for line, (value, start, stop) in enumerate(places, block.first_line):
+            data = bytes(block.data[start:stop])
+            yield _line_record(value, data, line, block.offset + start)
+
+
+def _line_record(value: Any, data: bytes, line: int, offset: int) -> RawRecord:
+    problem = None
+    if isinstance(value, Broken):
+        value, problem = None, value.reason
+    elif isinstance(value, NotAnObject):
+        value, problem = value.value, "not an object"
+    return RawRecord(value, data.rstrip(b"\r\n"), problem, line, offset, len(data))
+
+
+def read_document(candidate: Candidate) -> RawRecord:
+    """The candidate's file as one JSON document.
+
+    Raises
+    ------
+    ParseError
+        If it is none.
+    OSError
+        If the file can't be read.
+    """
+    data = read_file(candidate.file_path)
+    try:
+        return RawRecord(_loads(data), data, offset=0, size=len(data), key="")
+    except ValueError as error:
+        reason = f"the document is no JSON: {error}"
+        raise ParseError(reason, source=candidate.source, path=candidate.file_path) from error
+
+
+def document_records(document: RawRecord, pointer: str | None) -> Iterator[RawRecord]:
+    """The items of the list or object at a pointer, or the document itself.
+
+    >>> whole = RawRecord({"turns": [{"n": 1}]}, b'{"turns":[{"n":1}]}', key="")
+    >>> [(r.key, r.value) for r in document_records(whole, "/turns")]
+    [('/turns/0', {'n': 1})]
+    >>> [r.problem for r in document_records(whole, "/messages")]
+    ['the document has no list at /messages']
+    """
+    if pointer is None:
+        yield document
+        return
+    place = _at(document.value, pointer)
+    if not isinstance(place, (list, dict)):
+        yield replace(document, problem=f"the document has no list at {pointer}")
+        return
+    for key, value in place.items() if isinstance(place, dict) else enumerate(place):
+        yield RawRecord(value, _text(value), key=f"{pointer}/{_escape(str(key))}")
+
+
+def _at(value: Any, pointer: str) -> Any:
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _text(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_blob).encode("utf-8", "backslashreplace")
+    except RecursionError:
+        return b""
+
+
+def _blob(value: Any) -> str:
+    return f"{len(value)} bytes: {value[:32].hex()}" if isinstance(value, bytes) else repr(value)
+
+
+def row_records(query: str, conversation: str, candidate: Candidate) -> Iterator[RawRecord]:
+    """Rows of a query that belong to the candidate's conversation, as dicts.
+
+    Raises
+    ------
+    ParseError
+        If the database can't be asked, or the query has no such column.
+    """
+    try:
+        rows = vscdb.read(candidate.file_path, lambda c: _rows(c, query, conversation), wal=True)
+    except (sqlite3.Error, LookupError) as error:
+        raise ParseError(str(error), source=candidate.source, path=candidate.file_path) from error
+    for number, row in enumerate(rows, 1):
+        if _id(row[conversation]) == candidate.id:
+            yield RawRecord(row, _text(row), key=f"row {number}")
+
+
+def sqlite_candidates(name: str, query: str, conversation: str, path: Path) -> list[Candidate]:
+    """One candidate per distinct value of the column, in the order of the rows.
+
+    Size and time are those of the database and its write-ahead log together.
+
+    Raises
+    ------
+    ScanError
+        If the database can't be asked, or the query has no such column.
+    """
+    try:
+        rows = vscdb.read(path, lambda c: _rows(c, query, conversation), wal=True)
+    except (sqlite3.Error, LookupError) as error:
+        raise ScanError(str(error), source=name, path=path) from error
+    main = file_candidate(name, "", path, os.stat(path), "")
+    try:
+        log = file_candidate(name, "", path, os.stat(f"{path}-wal"), "")
+    except OSError:
+        log = replace(main, file_size=0)
+    whole = replace(main, file_size=main.file_size + log.file_size, file_mtime=max(main.file_mtime, log.file_mtime))
+    return [replace(whole, id=id) for id in dict.fromkeys(_id(row[conversation]) for row in rows)]
+
+
+def _id(value: Any) -> str:
+    return "NULL" if value is None else ecma.to_text(value) if isinstance(value, (str, int, float)) else _blob(value)
+
+
+def _rows(connection: sqlite3.Connection, query: str, conversation: str) -> list[dict[str, Any]]:
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    cursor = connection.execute(query)
+    names = [column[0] for column in cursor.description or ()]
+    if conversation not in names:
+        raise LookupError(f"the query has no column {conversation!r}; it has {', '.join(names) or 'none'}")
+    return [dict(zip(names, row, strict=True)) for row in cursor]
