@@ -5,8 +5,10 @@ None of it feeds the content hash. The pinned rules fill none of it.
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 __all__ = ["Details", "Link", "LinkKind", "ToolCall"]
@@ -21,8 +23,9 @@ class ToolCall(Struct, frozen=True, gc=False):
         Name of the tool as the record has it.
     input : str | None
         Arguments as text; JSON text where the record has a JSON value.
-    result : str | None
-        What the tool answered, as text; None when no answer is known.
+    raw_result : str | bytes | None
+        What the tool answered: text, or the bytes of a JSON string that nobody has decoded yet, since
+        answers can be most of a file; None when no answer is known.
     id : str | None
         Id that pairs call and answer.
     is_error : bool | None
@@ -36,9 +39,26 @@ class ToolCall(Struct, frozen=True, gc=False):
 
     name: str
     input: str | None = None
-    result: str | None = None
+    raw_result: str | bytes | None = None
     id: str | None = None
     is_error: bool | None = None
+
+    @property
+    def result(self) -> str | None:
+        r"""What the tool answered, as text.
+
+        >>> ToolCall("read", raw_result=b'"a\n"').result
+        'a\n'
+        """
+        raw = self.raw_result
+        return _decoded(raw) if isinstance(raw, bytes) else raw
+
+
+def _decoded(token: bytes) -> str:
+    try:
+        return msgspec.json.decode(token, type=str)
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # a lone surrogate, bad UTF-8
+        return str(json.loads(token.decode("utf-8", "replace"), strict=False))
 
 
 class Details(Struct, frozen=True, gc=False):

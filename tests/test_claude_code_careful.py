@@ -14,7 +14,7 @@ import crystal_nb as cnb
 from crystal_nb import hashing
 from crystal_nb.adapters.claude_careful import CAREFUL
 from crystal_nb.adapters.claude_envelopes import sort_text
-from crystal_nb.adapters.claude_records import Piece, media, result_text
+from crystal_nb.adapters.claude_records import media, result_text
 from crystal_nb.adapters.claude_rules import V1, V2
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "claude-code"
@@ -190,7 +190,9 @@ def test_media_are_named(read):
     assert message.content == ""
     assert message.details.marks == ("image image/png 3 bytes sha256:d9cae0dbdbf0", "document")
     assert media("image", Raw(b"[")) == "image"
-    assert result_text([Piece("image", source=Raw(json.dumps(source).encode()))]).startswith("[image image/png 3 bytes")
+    assert result_text(Raw(json.dumps([{"type": "image", "source": source}]).encode())).startswith(
+        "[image image/png 3 bytes"
+    )
 
 
 def test_withheld_thinking_is_marked(read):

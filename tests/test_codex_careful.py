@@ -144,7 +144,7 @@ def test_prompts_of_paginated_threads_are_found(parse):
     user = completed("UserMessage", id="u", content=[{"type": "text", "text": "do"}])
     parsed = parse(lines(meta(history_mode="paginated"), user, said("done")))
     assert talk(parsed) == [("u", "do"), ("a", "done")]
-    assert [m.id for m in parsed.conversation.messages] == ["u", "line-3"]
+    assert [m.id for m in parsed.conversation.messages] == ["u", f"{parsed.conversation.id}:line-3"]
 
 
 USER_ITEMS = {

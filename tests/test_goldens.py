@@ -70,8 +70,11 @@ def message(m: cnb.Message, *, random_id: bool) -> dict[str, Any]:
     return {"id": None if random_id else m.id, **{name: getattr(m, name) for name in names}, **details}
 
 
+TOOL_FIELDS = ("name", "input", "result", "id", "is_error")
+
+
 def facts(details: cnb.Details) -> dict[str, Any]:
-    tools = [structs.asdict(call) for call in details.tools]
+    tools = [{name: getattr(call, name) for name in TOOL_FIELDS} for call in details.tools]
     return {**structs.asdict(details), "tools": tools, "marks": list(details.marks)}
 
 

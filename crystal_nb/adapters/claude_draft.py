@@ -58,6 +58,10 @@ def orphan_call(id: str | None) -> Block:
     return Block(id=id, name="", input=None)  # type: ignore[arg-type]
 
 
+_PERSISTED = "<persisted-output>"
+_PERSISTED_TOKEN = b'"<persisted-output>'
+
+
 class Session:
     """State of one parse.
 
@@ -82,7 +86,7 @@ class Session:
     ) -> None:
         self.rules, self.copied, self.stored_result, self.is_held = rules, copied, stored_result, is_held
         self.sketches: list[Sketch] = []
-        self.results: dict[str, tuple[str, bool | None]] = {}
+        self.results: dict[str, tuple[str | bytes, bool | None]] = {}
         self.calls: dict[str, int] = {}
         self.orphans: set[str] = set()
         self.answers: dict[str, int] = {}
@@ -159,7 +163,7 @@ class Session:
         """Note a tool's result; the last one for a call wins. Returns the sketch that called, if it is known."""
         text = result_text(block.content)
         id = block.tool_use_id or ""
-        if text.startswith("<persisted-output>"):
+        if text.startswith(_PERSISTED if isinstance(text, str) else _PERSISTED_TOKEN):  # type: ignore[arg-type]
             text = self.stored_result(id) or text
         self.results[id] = text, block.is_error
         return self.calls.get(id)

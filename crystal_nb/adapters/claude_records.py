@@ -60,7 +60,7 @@ class Block(Struct, gc=False):
     name: str | None = None
     input: Raw = _NO_RAW
     tool_use_id: str | None = None
-    content: str | list[Piece] | None = None
+    content: Raw = _NO_RAW
     is_error: bool | None = None
     source: Raw = _NO_RAW
 
@@ -153,7 +153,6 @@ def settle(type: type[S], members: dict[str, Any]) -> S:
 
 _HINTS: dict[type[Struct], dict[str, tuple[str, tuple[Any, ...]]]] = {}
 _WRONG = object()
-_RESULT = get_args(str | list[Piece] | None)
 
 
 def _fit(hints: tuple[Any, ...], value: Any) -> Any:
@@ -170,8 +169,6 @@ def _fit(hints: tuple[Any, ...], value: Any) -> Any:
                 return settle(hint, value)
             if isinstance(value, str) and hint in _OF_TEXT:
                 return _OF_TEXT[hint](value)
-    if hints == _RESULT:
-        return raw_bytes(value).decode()
     return _WRONG
 
 
@@ -187,15 +184,26 @@ def raw_text(raw: Raw) -> str | None:
     return str(raw, "utf-8", "replace") or None
 
 
-def result_text(content: str | list[Piece] | None) -> str:
-    r"""A tool's result as text; what is no text is named.
+def result_text(content: Raw) -> str | bytes:
+    r"""A tool's result as text, or as a JSON string still to be decoded; what is no text is named.
 
-    >>> result_text([Piece("text", "a"), Piece("tool_reference", tool_name="Read")])
-    'a\n[tool_reference Read]'
+    >>> result_text(Raw(b'"a"')), result_text(Raw(b'[{"type": "text", "text": "a"}, {"tool_name": "Read"}]'))
+    (b'"a"', 'a\n[part Read]')
     """
-    if isinstance(content, str):
-        return content
-    return "\n".join(map(_piece_text, content or ()))
+    token = bytes(content)
+    if token[:1] == b'"':
+        return token
+    if token[:1] != b"[":
+        return "" if token in (b"", b"null") else token.decode("utf-8", "replace")
+    found = _PIECES.decode(b'{"pieces":%b}' % token)
+    return "\n".join(map(_piece_text, found.pieces or ()) if isinstance(found, _Pieces) else ())
+
+
+class _Pieces(Struct):
+    pieces: list[Piece] | None = None
+
+
+_PIECES = LineDecoder(_Pieces)
 
 
 def _piece_text(piece: Piece) -> str:

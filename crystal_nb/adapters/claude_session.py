@@ -92,7 +92,7 @@ def _moved(sketches: list[Sketch], fates: list[Fate]) -> list[Fate]:
     return found
 
 
-def _message(sketch: Sketch, results: dict[str, tuple[str, bool | None]]) -> Message:
+def _message(sketch: Sketch, results: dict[str, tuple[str | bytes, bool | None]]) -> Message:
     texts, thoughts = sketch.texts, sketch.thoughts
     content = "" if texts is None else texts[0] if len(texts) == 1 else "\n".join(texts)
     thinking = None if thoughts is None else thoughts[0] if len(thoughts) == 1 else "\n".join(thoughts)
@@ -111,7 +111,7 @@ def _message(sketch: Sketch, results: dict[str, tuple[str, bool | None]]) -> Mes
     )
 
 
-def _details(sketch: Sketch, results: dict[str, tuple[str, bool | None]]) -> Details:
+def _details(sketch: Sketch, results: dict[str, tuple[str | bytes, bool | None]]) -> Details:
     if sketch.type == "user" and sketch.tools is None and sketch.marks is None:
         return _PLAIN[sketch.side]
     usage = sketch.usage
@@ -131,6 +131,6 @@ def _details(sketch: Sketch, results: dict[str, tuple[str, bool | None]]) -> Det
 _NO_RESULT = (None, None)
 
 
-def _tool(block: Any, results: dict[str, tuple[str, bool | None]]) -> ToolCall:
+def _tool(block: Any, results: dict[str, tuple[str | bytes, bool | None]]) -> ToolCall:
     result, is_error = results.get(block.id or "", _NO_RESULT)
     return ToolCall(block.name or "", block.input, result, block.id, is_error)

@@ -21,6 +21,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed, file_candidate, last_path_part, read_file
 from crystal_nb.adapters.codex_files import Opened, Rollout, rollouts, sessions_root
 from crystal_nb.adapters.codex_lineage import Part, border, chain, covered
@@ -59,7 +60,7 @@ def _found(rules: CodexRules, root: Path, config: Config) -> list[Rollout]:
 
 
 def _read(candidate: Candidate, rules: CodexRules, config: Config) -> Parsed:
-    thread = Thread(rules, candidate.file_path)
+    thread = Thread(rules, candidate.file_path, ecma.to_text(candidate.id))
     fates: list[Fate] = []
     if candidate.file_path.endswith(".json"):
         _read_document(thread, fates)
@@ -116,13 +117,13 @@ def _beginning(thread: Thread, fates: list[Fate], config: Config) -> Callable[[]
 def _read_part(thread: Thread, fates: list[Fate], part: Part) -> None:
     """Read what an earlier rollout holds of the thread."""
     path = part.rollout.path
-    line, thread.place = thread.line, f"{part.rollout.rollout}/line-"
+    line, thread.place = thread.line, f"{part.rollout.rollout}:line-"
     try:
         _read_lines(thread, fates, path, None, part, key=os.path.basename(path))
     except (OSError, ParseError) as error:
         evidence = f"session_meta.history_base, which can't be read: {error}"
         thread.links.append(Link("continued-from", part.rollout.id, evidence, False))
-    thread.history_base, thread.place, thread.line = None, "line-", line
+    thread.history_base, thread.place, thread.line = None, thread.own_place, line
 
 
 def _skip_inherited(thread: Thread, parent: str, config: Config) -> None:
@@ -192,7 +193,7 @@ def _read_document(thread: Thread, fates: list[Fate]) -> None:
     if isinstance(document.session, Session):
         thread.id, thread.has_meta = as_text(document.session.id) or None, True
         fates.append(Fate("metadata", "session", key="/session"))
-    thread.place = "item-"
+    thread.place = thread.own_place.replace("line-", "item-")
     for at, item in enumerate(document.items):
         thread.line = at
         outcome = read_bare(item, thread) if isinstance(item, Bare) else NO_OBJECT

@@ -23,7 +23,7 @@ class Call(Struct, gc=False):
     name: str
     id: str | None
     input: str | None = None
-    result: str | None = None
+    result: str | bytes | None = None
     is_error: bool | None = None
     at: int = 0
     """Position of the message that it belongs to."""

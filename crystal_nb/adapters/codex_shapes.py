@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from crystal_nb import ecma
 from crystal_nb.adapters.typed import TypedDecoder
@@ -88,6 +88,9 @@ class Item(Struct, gc=False):
     kind: Any = None
 
 
+_NO_RAW = Raw(b"")
+
+
 class Payload(Struct, gc=False):
     """The fields of the frequent kinds; each further one would cost every line something."""
 
@@ -100,7 +103,7 @@ class Payload(Struct, gc=False):
     name: str | None = None
     arguments: Any = None
     call_id: str | None = None
-    output: Any = None
+    output: Raw = _NO_RAW
     input: Any = None
     summary: str | list[Block] | None = None
     text: str | None = None

@@ -30,13 +30,14 @@ def as_time(value: Any) -> str | int | float | None:
 class Thread:
     """Messages are added in file order and never move, so a fate can name its message at once."""
 
-    def __init__(self, rules: CodexRules, path: str) -> None:
+    def __init__(self, rules: CodexRules, path: str, name: str) -> None:
         self.rules, self.path = rules, path
+        self.own_place = f"{name}:line-"
         self.drafts: list[Draft] = []
         self.live: list[int] = []
         """Positions of the messages that no rollback undid."""
         self.line = 0
-        self.place = "line-"
+        self.place = self.own_place
         """What comes before numbers in ids; other files' lines and a document's items need their own."""
         self.time: str | int | float | None = None
         """Time of the record at hand."""
@@ -194,7 +195,7 @@ class Thread:
         return known.at
 
     def result(
-        self, kind: str, id: Any, result: str | None, is_error: bool | None, marks: list[str] | None = None
+        self, kind: str, id: Any, result: str | bytes | None, is_error: bool | None, marks: list[str] | None = None
     ) -> Outcome:
         """A tool's answer; without its call it stands for the call until that comes."""
         call_id = id if type(id) is str else None

@@ -22,7 +22,7 @@ class Rounds:
     >>> rounds = Rounds({"toolCallRounds": [{"toolCalls": [{"id": "k", "name": "read", "arguments": "{}"}]}],
     ...     "toolCallResults": {"k": {"content": [{"value": "text"}]}}})
     >>> rounds.call({"toolId": "copilot_read", "toolCallId": "k"})
-    ToolCall(name='copilot_read', input='{}', result='text', id='k', is_error=None)
+    ToolCall(name='copilot_read', input='{}', raw_result='text', id='k', is_error=None)
     >>> rounds.unseen()
     []
     """
@@ -56,7 +56,7 @@ class Rounds:
         return ToolCall(
             name=text_of(part.get("toolId")) or text_of(part.get("toolName")) or text_of(known.get("name")) or "tool",
             input=_first(json_of(known.get("arguments")), _input(data), json_of(shown.get("input")), message),
-            result=_first(result, _output(data), _shown_result(part.get("resultDetails")), _error_text(part)),
+            raw_result=_first(result, _output(data), _shown_result(part.get("resultDetails")), _error_text(part)),
             id=id,
             is_error=_failed(part, data, shown),
         )

@@ -115,7 +115,7 @@ class _Reader:
         if kind == "tool.execution_start":
             call = replace(call, input=call.input or json_of(data.get("arguments")))
         else:
-            call = replace(call, result=_result(data), is_error=_failed(data))
+            call = replace(call, raw_result=_result(data), is_error=_failed(data))
         tools = (*details.tools[:at], call, *details.tools[at + 1 :])
         self.messages[index] = replace(message, details=replace(details, tools=tools))
         return "merged", kind, None, index

@@ -206,7 +206,7 @@ def _tool(data: dict[str, Any]) -> ToolCall:
     return ToolCall(
         name=string(data.get("name")) or (f"tool {number}" if number is not None else "unknown"),
         input=text_of(arguments),
-        result=error if result is None else result,
+        raw_result=error if result is None else result,
         id=string(data.get("toolCallId")),
         is_error=True if failed else False if status == "completed" else None,
     )
@@ -215,7 +215,7 @@ def _tool(data: dict[str, Any]) -> ToolCall:
 def _legacy_tool(value: Any) -> ToolCall:
     item = members(value)
     name = string(item.get("name"), item.get("toolName"))
-    return ToolCall(name or "unknown", result=text_of(value), id=string(item.get("toolCallId")))
+    return ToolCall(name or "unknown", raw_result=text_of(value), id=string(item.get("toolCallId")))
 
 
 def _add_facts(piece: Piece, bubble: Bubble) -> None:

@@ -154,7 +154,7 @@ class CarefulDraft:
         message = self.messages[index]
         details = message.details or Details()
         tools = list(details.tools)
-        tools[at] = replace(tools[at], result=result, is_error=is_error)
+        tools[at] = replace(tools[at], raw_result=result, is_error=is_error)
         self.messages[index] = replace(message, details=replace(details, tools=tuple(tools)))
         return index
 
