@@ -50,7 +50,7 @@ def as_candidates(candidates: Candidates, *, for_store: bool = False) -> list[Ca
     return listed
 
 
-_WANTED = "parse takes a frame made by scan or Candidate records"
+_WANTED = "candidates are a frame made by scan or Candidate records"
 
 
 _EXACT: dict[tuple[str, Any, Any], tuple[Any, Any]] = {}

@@ -1,10 +1,11 @@
-"""The ``crystal-nb`` command: sources, scan, parse, import, plan, scenarios, remote, lab.
+"""The ``crystal-nb`` command: sources, scan, parse, import, plan, audit, scenarios, remote, lab.
 
 Exit codes: 0 all went well, 1 some conversations failed or a check did, 2 could not run.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from crystal_nb import cli_reimport, discovery, importer, samples, show
+from crystal_nb import cli_audit, cli_reimport, discovery, importer, samples, show
 from crystal_nb._version import __version__
 from crystal_nb.candidates import candidate_row
 from crystal_nb.cli_common import Home, Json, Names, configuration, run, stop
@@ -58,6 +59,7 @@ def scan(names: Names = None, home: Home = None, json: Json = False) -> None:
 app.command(name="parse")(cli_reimport.parse)
 app.command(name="import")(cli_reimport.import_)
 app.command(name="plan")(cli_reimport.plan)
+app.command(name="audit")(cli_audit.audit)
 app.command(name="scenarios")(cli_reimport.run_scenarios)
 app.add_typer(cli_reimport.remote_app, name="remote")
 
@@ -82,7 +84,14 @@ def lab(
     if source.is_relative_to(samples.PACKAGE):
         place = _copy_notebooks(source, folder)
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={place.resolve()}", *context.args]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+    raise typer.Exit(_become(command))
+
+
+def _become(command: list[str]) -> int:
+    """Run a command in place of this process, so that whoever stops this one stops it."""
+    if os.name == "posix":
+        os.execv(command[0], command)
+    return subprocess.run(command, check=False).returncode
 
 
 def _copy_notebooks(source: Path, folder: Path) -> Path:

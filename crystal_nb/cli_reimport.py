@@ -104,8 +104,10 @@ def import_(
     path = store or (None if are_samples or home is not None else default_store(profile))
     with _opened(path, profile, config, write=not dry_run) as opened:
         corpus, report = run(_import_into, opened, candidates, profile, config)
-    where = f"Nothing was written to {path}" if dry_run else f"Stored in {path}"
-    show.note("Nothing was stored; --store FILE does that." if path is None else where)
+    if dry_run:
+        show.note("Dry run: nothing was written.")
+    else:
+        show.note("Nothing was stored; --store FILE does that." if path is None else f"Stored in {path}")
     show.imported(corpus, report, json=json, samples=are_samples, store=None if path is None else str(path))
     if report.errors and not are_samples:
         raise typer.Exit(1)
@@ -125,7 +127,7 @@ def _profile(store: Path | None, wanted: str | None) -> str:
 def _opened(path: Path | None, profile: str, config: Config, *, write: bool) -> Store:
     """The store to write to, or a copy of it, or an empty one in memory."""
     if path is not None and (write or path.exists()):
-        if write:
+        if write and path == default_store(profile):
             _make_folder(path.parent)
         opened = run(open_store, path, profile=profile, read_only=not write, config=config)
         return opened if write else run(opened.copy, policy_of(profile))
@@ -177,28 +179,37 @@ def plan(
 ) -> None:
     """Say what an import would do with each conversation, and why; nothing is written.
 
-    The store can be a ChatCrystal database, which is only read.
+    The store can be a ChatCrystal database, which is only read. Samples and another --home are
+    compared with an empty store unless --store names one, as an import would not store them.
+
+    Exit codes: 0 all would go well, 1 some conversations would fail, 2 could not run.
     """
-    path = store or default_store(profile or "chatcrystal")
-    policy = run(policy_of, profile or "chatcrystal")
-    if not path.exists():
-        show.note(f"There is no store at {path} yet; everything is new.")
-    known = run(open_store, path, read_only=True) if path.exists() else None
-    with known or Store.in_memory(policy, configuration(None)) as opened:
-        rules = profile or ("careful" if opened.policy() is CAREFUL else "chatcrystal")
-        candidates, config, _ = _find(names, home, rules)
+    if store is not None and not store.exists():
+        stop(f"--store: there is no {store}")
+    rules = run(_profile, store, profile)
+    candidates, config, are_samples = _find(names, home, rules)
+    path = store or (None if are_samples or home is not None else default_store(rules))
+    if path is None or not path.exists():
+        show.note("Compared with an empty store." if path is None else f"No store at {path} yet; everything is new.")
+    known = run(open_store, path, read_only=True, config=config) if path is not None and path.exists() else None
+    with known or Store.in_memory(policy_of(rules), config) as opened:
         frame = run(reimport.plan, candidates, opened, profile=rules, config=config)
     show.rows("Plan", list(frame.iter_rows(named=True)), show.DECISION_COLUMNS, json=json)
-    if "error" in frame["action"]:
+    if "error" in frame["action"] and not are_samples:
         raise typer.Exit(1)
 
 
 def run_scenarios(
     names: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Default: all.")] = None,
-    source: Annotated[str | None, typer.Option(help="Adapter whose files are imported.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="claude-code, codex or copilot; default: the first one that can play it.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Act out the acceptance scenarios in temporary folders, by the pinned and the careful policy."""
+    """Act out the acceptance scenarios in temporary folders, by the pinned and the careful policy.
+
+    Exit codes: 0 all hold, 1 some do not, 2 could not run.
+    """
     frame = run(scenarios.run_scenarios, adapter=source, names=names or None)
     show.rows("Scenarios", list(frame.iter_rows(named=True)), show.SCENARIO_COLUMNS, json=json)
     if (frame["ok"] == False).any():  # noqa: E712 - a column, and null is not False

@@ -80,7 +80,7 @@ class Config:
     def home_path(self) -> Path:
         """The home folder in use."""
         try:
-            return Path.home() if self.home is None else Path(self.home).expanduser()
+            return Path.home() if self.home is None else Path(os.path.abspath(Path(self.home).expanduser()))
         except RuntimeError as error:
             raise ConfigError(f"home: {error} Name one by Config(home=…) or --home.") from None
 

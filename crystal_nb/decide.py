@@ -88,7 +88,8 @@ def _look_unchanged(
     if steps[-1].answer:
         steps.append(_compare("same time", stored.file_mtime, candidate.file_mtime))
     if steps[-1].answer and policy.fingerprint:
-        steps.append(_compare("same bytes", stored.fingerprint, fingerprint))
+        known = stored.fingerprint is not None
+        steps.append(_compare("same bytes" if known else "bytes known", stored.fingerprint, fingerprint))
     if steps[-1].answer and policy.reparse_new_parser:
         steps.append(_compare("same parser", stored.parser_version, parser_version))
     return steps[-1].answer

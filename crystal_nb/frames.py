@@ -101,7 +101,7 @@ _PLACE: Table = {
     "conversation_index": Column(pl.UInt32, "Row in the conversations frame; the exact key for joins."),
 }
 DETAILS: Table = {
-    "tool_name": Column(pl.List(pl.String), "Tools that the message called; careful rules only, as what follows."),
+    "tool_name": Column(pl.List(pl.String), "Tools that the message called; careful rules only, as all up to marks."),
     "tool_input": Column(pl.List(pl.String), "Arguments of each call, JSON text where they are JSON."),
     "tool_result": Column(pl.List(pl.String), "Answer to each call; null where none is known."),
     "model": Column(pl.String, "Model that answered."),

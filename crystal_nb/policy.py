@@ -116,11 +116,11 @@ CAREFUL = Policy(
 )
 """The same with every repair of section 10."""
 
-_BY_PROFILE = {"chatcrystal": PINNED, "careful": CAREFUL}
+_BY_PROFILE = {"chatcrystal": PINNED, "pinned": PINNED, "careful": CAREFUL}
 
 
 def policy_of(profile: str | Policy) -> Policy:
-    """The policy of a profile, or the one given.
+    """The policy of a profile, or the one given; ``pinned`` is another name of ``chatcrystal``.
 
     Raises
     ------
@@ -132,6 +132,6 @@ def policy_of(profile: str | Policy) -> Policy:
     """
     if isinstance(profile, Policy):
         return profile
-    if profile not in PROFILES:
+    if profile not in _BY_PROFILE:
         raise ConfigError(f"unknown profile {profile!r}; allowed: {', '.join(PROFILES)}, or a Policy")
     return _BY_PROFILE[profile]

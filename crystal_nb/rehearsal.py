@@ -19,6 +19,7 @@ from crystal_nb._loop import twins
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
+from crystal_nb.errors import ConfigError
 from crystal_nb.policy import Policy, policy_of
 from crystal_nb.records import printable
 from crystal_nb.report import ImportReport, Outcome
@@ -116,6 +117,8 @@ async def _rehearse(
     ...     rehearsal.counts()["conversations", "added"] == rehearsal.report.imported, store.conversations().height
     (True, 0)
     """
+    if not isinstance(store, Store):
+        raise ConfigError(f"rehearse takes candidates, then a store that open_store made; not {type(store).__name__}")
     policy, given = store.policy(profile), importer.checked_adapters(adapters)
     with store.copy(policy) as copy:
         with store.reported():

@@ -15,7 +15,7 @@ from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.decisions import Decision
-from crystal_nb.errors import StoreError
+from crystal_nb.errors import ConfigError, StoreError
 from crystal_nb.policy import Policy
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
@@ -72,6 +72,8 @@ async def _plan(
     ['insert']
     """
     config, listed = checked(config), as_candidates(candidates, for_store=True)
+    if not isinstance(store, Store):
+        raise ConfigError(f"plan takes candidates, then a store that open_store made; not {type(store).__name__}")
     policy = store.policy(profile)
     run = Run(policy, store.states(), config, Parsers(policy, adapters))
     found = []
@@ -154,6 +156,8 @@ async def _import_all(
     >>> report.imported > 5, again.imported
     (True, 0)
     """
+    if not isinstance(store, Store):
+        raise ConfigError(f"import_all takes the store first, then candidates; not {type(store).__name__}")
     config, policy, given = checked(config), store.policy(profile), importer.checked_adapters(adapters)
     store.check_policy(policy)
     failures: list[SourceFailure] = []

@@ -31,6 +31,14 @@ __all__ = [
 
 SOURCE_COLUMNS = ("source", "display_name", "status", "conversations", "folder", "parser_version", "error", "note")
 CANDIDATE_COLUMNS = ("source", "id", "project_dir", "file_size", "file_mtime", "file_path")
+_ON_TERMINAL = {
+    "Plan": ("source", "candidate_id", "action", "reason"),
+    "Scenarios": ("scenario", "policy", "step", "ok"),
+    "Items": ("index", "source", "status", "rule", "error"),
+    "Candidates": ("source", "id", "file_size", "file_mtime", "project_dir"),
+    "Sources": ("source", "status", "conversations", "folder", "note"),
+}
+"""What a terminal has room for; a pipe and JSON have all columns."""
 DECISION_COLUMNS = ("source", "candidate_id", "action", "reason", "path", "message_count", "content_hash", "file_path")
 SCENARIO_COLUMNS = ("scenario", "policy", "source", "step", "ok", "expected", "observed", "why")
 REMOTE_COLUMNS = ("index", "source", "source_conversation_id", "message_count", "status", "rule", "path", "error")
@@ -48,9 +56,10 @@ _CONVERSATION_COLUMNS = (
 )
 _TERMINAL_COLUMNS = ("source", "id", "project_name", "slug", "message_count", "dropped", "content_hash")
 _ROWS_SHOWN = 20
-_SHORT = {"id": 11, "content_hash": 8}
+_SHORT = {"id": 11, "candidate_id": 11, "content_hash": 8}
 _LABELS = {"project_name": "project", "slug": "title", "message_count": "messages", "content_hash": "hash"}
-_FOLDED = ("reason", "message", "error", "note", "folder", "file_path", "project_dir")
+_WHOLE = ("source", "action", "policy", "ok", "status", "rule")
+_FOLDED = ("step", "reason", "message", "error", "note", "folder", "file_path", "project_dir")
 
 
 def note(*lines: str) -> None:
@@ -71,7 +80,7 @@ def rows(title: str, table: Sequence[Mapping[str, Any]], columns: Sequence[str],
     if json:
         _print_json([{name: _plain(row.get(name)) for name in columns} for row in table])
     elif sys.stdout.isatty():
-        _rich_table(title, table, columns)
+        _rich_table(title, table, _ON_TERMINAL.get(title, columns))
     else:
         _tab_separated(table, columns)
 
@@ -210,11 +219,12 @@ def _rich_table(title: str, table: Sequence[Mapping[str, Any]], columns: Sequenc
         return
     grid = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
     for name in columns:
-        label, number = _LABELS.get(name, name), isinstance(table[0].get(name), int)
+        label, number = _LABELS.get(name, name), type(table[0].get(name)) is int
         if name in _FOLDED:
             grid.add_column(label, overflow="fold")
         else:
-            room = len(label) if number else _SHORT.get(name, -1) + 1
+            longest = max(len(_cell(row.get(name))) for row in table[:_ROWS_SHOWN]) if name in _WHOLE else 0
+            room = max(len(label) if number else _SHORT.get(name, -1) + 1, longest)
             grid.add_column(label, justify="right" if number else "left", no_wrap=True, min_width=room)
     for row in table[:_ROWS_SHOWN]:
         grid.add_row(*(Text(_short(name, row.get(name))) for name in columns))
@@ -225,6 +235,8 @@ def _rich_table(title: str, table: Sequence[Mapping[str, Any]], columns: Sequenc
 
 def _short(name: str, value: Any) -> str:
     """A cell as a terminal has room for: ids keep their end, which tells them apart, hashes their start."""
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
     if isinstance(value, int):
         return f"{value:,}"
     text, room = _cell(value), _SHORT.get(name, 0)

@@ -189,7 +189,8 @@ class Store:
             If the policy identifies rows in another way than this store.
         """
         if self.read_only:
-            raise StoreError("opened to be looked at; nothing can be imported into it", path=self.path)
+            reason = "opened to be looked at, as a ChatCrystal database always is; import into another file"
+            raise StoreError(reason, path=self.path)
         if Layout.of(policy) != self.layout:
             raise ConfigError(
                 f"{self.path}: this store keeps {self.layout.describe()}, the policy {policy.name!r} needs "

@@ -163,10 +163,12 @@ def test_version(run):
     assert run("--version").stdout.strip() == cnb.__version__
 
 
-def test_on_a_terminal_there_are_tables(tmp_path):
+def on_terminal(tmp_path: Path, columns: int, *words: str) -> tuple[int, str]:
+    """Run the command on a terminal of that width."""
     parent, child = pty.openpty()
-    command = [sys.executable, "-m", "crystal_nb", "import"]
-    environment = {**os.environ, "HOME": str(tmp_path), "COLUMNS": "140", "TERM": "xterm"}
+    command = [sys.executable, "-m", "crystal_nb", *words]
+    environment = {**os.environ, "HOME": str(tmp_path), "COLUMNS": str(columns), "TERM": "xterm"}
+    environment["XDG_DATA_HOME"] = str(tmp_path / "data")
     with subprocess.Popen(command, stdout=child, stderr=child, env=environment) as process:
         os.close(child)
         shown = b""
@@ -179,17 +181,36 @@ def test_on_a_terminal_there_are_tables(tmp_path):
                 break
             shown += chunk
     os.close(parent)
-    text = shown.decode()
-    assert process.returncode == 0
+    return process.returncode, shown.decode()
+
+
+def test_on_a_terminal_there_are_tables(tmp_path):
+    code, text = on_terminal(tmp_path, 140, "import")
+    assert code == 0
     assert "What was lost" in text
     assert "─" in text
     assert "Corpus: 10 conversations" in text
     assert "…" in text
 
 
+@pytest.mark.parametrize(
+    ("words", "readable"),
+    [
+        (["plan"], ["claude-code", "insert", "It is new."]),
+        (["scenarios", "changed-unseen"], ["changed-unseen", "pinned", "careful", "again: decided", "yes"]),
+        (["scan", "--home", str(samples.home())], ["claude-code", "copilot", "file_size"]),
+        (["sources"], ["absent"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_what_matters_is_readable_on_a_narrow_terminal(tmp_path, words, readable):
+    _, text = on_terminal(tmp_path, 80, *words)
+    assert [wanted for wanted in readable if wanted not in text] == []
+
+
 def test_lab_opens_the_notebooks(run, monkeypatch, tmp_path):
     commands = []
-    monkeypatch.setattr(cli.subprocess, "run", lambda c, check: commands.append(c) or subprocess.CompletedProcess(c, 0))
+    monkeypatch.setattr(cli, "_become", lambda command: commands.append(command) or 0)
     assert run("lab", "--no-browser").exit_code == 0
     assert commands[0][1:3] == ["-m", "jupyterlab"]
     assert commands[0][3] == f"--ServerApp.root_dir={samples.notebooks()}"
@@ -199,7 +220,7 @@ def test_lab_opens_the_notebooks(run, monkeypatch, tmp_path):
 def test_lab_copies_the_notebooks_of_a_wheel_and_keeps_edited_ones(run, monkeypatch, tmp_path):
     shutil.copytree(samples.notebooks(), tmp_path / "installed" / "_data" / "notebooks")
     monkeypatch.setattr(cli.samples, "PACKAGE", tmp_path / "installed")
-    monkeypatch.setattr(cli.subprocess, "run", lambda c, check: subprocess.CompletedProcess(c, 0))
+    monkeypatch.setattr(cli, "_become", lambda command: 0)
     edited = tmp_path / "crystal_nb-notebooks" / "01_explore_imports.ipynb"
     edited.parent.mkdir()
     edited.write_text("mine")
@@ -222,10 +243,10 @@ def codex_home(tmp_path) -> Path:
 
 
 def test_an_import_is_stored_and_the_next_one_skips(run, codex_home, tmp_path):
-    words = ("import", "--home", str(codex_home), "--store", str(tmp_path / "new" / "s.db"), "--json")
+    words = ("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"), "--json")
     first, second = (json.loads(run(*words).stdout) for _ in range(2))
     assert (first["counts"]["imported"], second["counts"]["skipped"]) == (2, 2)
-    assert first["store"] == str(tmp_path / "new" / "s.db")
+    assert first["store"] == str(tmp_path / "s.db")
     assert second["conversations"] == []
 
 
@@ -262,9 +283,22 @@ def test_a_dry_run_writes_nothing(run, codex_home, tmp_path):
 
 
 def test_a_plan_names_the_path_to_each_decision(run, codex_home, tmp_path):
-    rows = json.loads(run("plan", "--home", str(codex_home), "--store", str(tmp_path / "s.db"), "--json").stdout)
+    rows = json.loads(run("plan", "--home", str(codex_home), "--json").stdout)
     assert [row["action"] for row in rows] == ["insert", "insert"]
     assert rows[0]["path"].startswith("stored: no, adapter registered: yes")
+    run("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"))
+    rows = json.loads(run("plan", "--home", str(codex_home), "--store", str(tmp_path / "s.db"), "--json").stdout)
+    assert [row["action"] for row in rows] == ["skip", "skip"]
+
+
+def test_a_plan_against_a_store_that_is_not_there_is_refused(run, codex_home, tmp_path):
+    result = run("plan", "--home", str(codex_home), "--store", str(tmp_path / "slip.db"))
+    assert (result.exit_code, "there is no" in result.stderr) == (2, True)
+
+
+def test_a_plan_on_the_samples_is_no_failure(run):
+    result = run("plan")
+    assert (result.exit_code, "error" in result.stdout) == (0, True)
 
 
 def test_scenarios_hold_and_say_so(run):

@@ -572,17 +572,17 @@ def test_views_in_place_of_tables_are_refused(path):
         cnb.open_store(path)
 
 
-def test_a_forgotten_copy_is_removed(stored):
+def test_a_forgotten_copy_is_removed(stored, monkeypatch):
     import gc
     import tempfile
 
-    before = set(Path(tempfile.gettempdir()).glob("crystal-nb-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(stored.parent))
     store = cnb.open_store(stored, read_only=True)
-    assert set(Path(tempfile.gettempdir()).glob("crystal-nb-*")) != before
+    assert list(stored.parent.glob("crystal-nb-*"))
     store.connection.close()
     del store
     gc.collect()
-    assert set(Path(tempfile.gettempdir()).glob("crystal-nb-*")) <= before
+    assert not list(stored.parent.glob("crystal-nb-*"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
