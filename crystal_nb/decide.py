@@ -10,9 +10,18 @@ from msgspec.structs import replace
 from crystal_nb import ecma
 from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Conversation
+from crystal_nb.records import Candidate, Conversation, Fate
 
-__all__ = ["after_parse", "before_parse", "failed", "nothing_known", "row_id", "wants_fingerprint", "with_fingerprint"]
+__all__ = [
+    "after_parse",
+    "before_parse",
+    "failed",
+    "nothing_known",
+    "row_id",
+    "wants_fingerprint",
+    "with_fingerprint",
+    "with_reading",
+]
 
 
 def wants_fingerprint(candidate: Candidate, stored: StoredConversation | None, policy: Policy) -> bool:
@@ -171,6 +180,16 @@ def row_id(before: Decision, stored: StoredConversation | None, conversation: Co
 def with_fingerprint(decision: Decision, fingerprint: str | None) -> Decision:
     """The decision with the fingerprint that the file had before its parse."""
     return replace(decision, fingerprint=fingerprint)
+
+
+_DAMAGE = frozenset({"line", "session", "zstd"})
+"""Kinds of records that could not be read as what they should be."""
+
+
+def with_reading(decision: Decision, fates: tuple[Fate, ...]) -> Decision:
+    """The decision with a note whether everything could be read, without which too few messages prove nothing."""
+    broken = any(f.status == "dropped" and f.kind in _DAMAGE for f in fates)
+    return replace(decision, is_clean=False) if broken else decision
 
 
 def nothing_known(candidate: Candidate) -> Decision:

@@ -94,6 +94,8 @@ class Decision(Struct, frozen=True):
         Messages that were parsed.
     fingerprint : str | None
         SHA-256 of the file's bytes, where the policy asks for it.
+    is_clean : bool
+        False where records of the file could not be read.
     """
 
     source: str
@@ -106,6 +108,12 @@ class Decision(Struct, frozen=True):
     parser_version: str | None = None
     message_count: int | None = None
     fingerprint: str | None = None
+    is_clean: bool = True
+
+    @property
+    def is_short_reading(self) -> bool:
+        """Whether a complete reading found too few messages, which may be remembered."""
+        return self.action == "skip-short" and self.message_count is not None and self.is_clean
 
     @property
     def path(self) -> str:

@@ -90,6 +90,7 @@ async def _decide(run: Run, candidate: Candidate) -> Outcome:
             return Outcome(candidate, decision)
         parsed = await _parse(adapter, candidate, run.config)
         decided = _after_parse(run, candidate, decision, parsed.conversation, content_hash(parsed.conversation))
+        decided = decide.with_reading(decided, parsed.fates)
     except Exception as error:
         return Outcome(candidate, decide.failed(decision, reason_of(error)))
     return Outcome(candidate, decided, parsed)

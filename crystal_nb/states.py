@@ -65,8 +65,9 @@ class States:
 
     def find_remote(self, source: str, given: str) -> StoredConversation | None:
         """The row of a remote item: by the id it came from, by its own id, by its namespaced id."""
-        by_own = (self._by_key.get((source, id)) for id in (given, namespace(source, given)))
-        return next(filter(None, (self._by_candidate.get((source, given)), *by_own)), None)
+        ids = [ecma.key_text(id) for id in (given, namespace(source, given))]
+        by_own = (self._by_key.get((source, id)) for id in ids)
+        return next(filter(None, (self._by_candidate.get((source, ids[0])), *by_own)), None)
 
     def owner(self, source: str, id: str, policy: Policy) -> StoredConversation | None:
         """The row that has the key of a new conversation already."""
@@ -74,7 +75,7 @@ class States:
 
     def note(self, candidate: Candidate, decision: Decision, policy: Policy) -> None:
         """Take in what a decision changed in the store."""
-        if decision.action == "skip-short" and policy.remember_short and decision.message_count is not None:
+        if policy.remember_short and decision.is_short_reading:
             self._put(_state(candidate, decision, decision.candidate_id, is_short=True))
         elif decision.id is not None and self._is_written(decision):
             self._put(_state(candidate, decision, decision.id))

@@ -257,7 +257,7 @@ class Store:
             If it can't be written; then nothing of it is.
         """
         with self.reported():
-            if decision.action == "skip-short" and policy.remember_short and decision.message_count is not None:
+            if policy.remember_short and decision.is_short_reading:
                 with self._transaction():
                     write_short(self._connection, decision, candidate)
             if decision.action not in ("insert", "replace", "metadata-update") or conversation is None:

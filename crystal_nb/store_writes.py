@@ -48,6 +48,8 @@ def write(
     """Write one decision inside the caller's transaction."""
     writer = _Writer(connection, layout, decision.source, decision.id or "", now)
     values = _values(decision, candidate, conversation, now)
+    if layout.by_position:
+        values |= _own_times(conversation.messages)
     if decision.action == "insert":
         writer.insert(values)
         applied = writer.put_messages(conversation.messages)
@@ -108,6 +110,14 @@ def _values(decision: Decision, candidate: Candidate, conversation: Conversation
         "parsed_id": _text(conversation.id),
         "fingerprint": decision.fingerprint,
         "updated_at": now,
+    }
+
+
+def _own_times(messages: Sequence[Message]) -> dict[str, str | None]:
+    """Times of the first and the last message, null where the clock stands in for one."""
+    ends = {"first_message_at": messages[:1], "last_message_at": messages[-1:]}
+    return {
+        name: next((_text(m.timestamp) for m in end if not m.timestamp_from_clock), None) for name, end in ends.items()
     }
 
 

@@ -18,9 +18,22 @@ def executed(path: Path) -> nbformat.NotebookNode:
     NotebookClient(notebook, timeout=120, kernel_name="python3", record_timing=False, resources=where).execute()
     notebook.metadata = KERNEL | {"language_info": {"name": "python"}}
     for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            cell.outputs = _whole_streams(cell.outputs)
         cell.id = f"cell-{number:02d}"
         cell.metadata = {}
     return notebook
+
+
+def _whole_streams(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """A stream that came in pieces, as on a busy machine, in one."""
+    whole: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        if whole and output.output_type == whole[-1].output_type == "stream" and output.name == whole[-1].name:
+            whole[-1].text += output.text
+        else:
+            whole.append(output)
+    return whole
 
 
 if __name__ == "__main__":

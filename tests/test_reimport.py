@@ -378,3 +378,118 @@ def test_a_policy_of_unknown_values_is_refused(field):
         replace(cnb.PINNED, **{field: "zz"})
     with pytest.raises(cnb.ConfigError, match="min_messages"):
         replace(cnb.PINNED, min_messages="2")
+
+
+# What a replace and a metadata update leave and change
+
+
+def columns(store: cnb.Store) -> dict[str, object]:
+    (row,) = store.connection.execute("SELECT * FROM conversations")
+    names = [c[0] for c in store.connection.execute("SELECT * FROM conversations").description]
+    return dict(zip(names, row, strict=True))
+
+
+def dressed(**changes: object) -> cnb.Conversation:
+    from msgspec.structs import replace
+
+    facts = {"slug": "t", "project_dir": "/p", "project_name": "p", "cwd": "/c", "git_branch": "b"}
+    times = {"first_message_at": "2026-01-01T00:00:00.000Z", "last_message_at": "2026-01-01T00:00:01.000Z"}
+    return replace(talk("a", thinking="why", timestamp=times["first_message_at"]), **{**facts, **times, **changes})
+
+
+def take_in(store: cnb.Store, conversation: cnb.Conversation, **fields: object) -> str:
+    adapter = made(conversation)
+    report = cnb.import_all(store, [listed("a", **fields)], adapters=[adapter])
+    return report.decisions["action"][0]
+
+
+def test_what_is_stored_is_all_that_was_parsed(store):
+    take_in(store, dressed())
+    (first, _) = store.messages().iter_rows(named=True)
+    assert (first["content"], first["thinking"], first["type"], first["id"]) == ("hello", "why", "user", "a-0")
+    assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_metadata_update_changes_every_fact_and_no_message(store):
+    take_in(store, dressed())
+    before = store.messages()
+    new = {"slug": "T", "project_dir": "/P", "project_name": "P", "cwd": "/C", "git_branch": "B"}
+    assert take_in(store, dressed(**new), file_size=2, file_mtime="u") == "metadata-update"
+    after = columns(store)
+    assert {name: after[name] for name in new} == new
+    assert (after["file_size"], after["file_mtime"], after["status"]) == (2, "u", "imported")
+    assert store.messages().equals(before)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kept"),
+    [
+        ("filtered", "user-rejected-note", True),
+        ("summarized", "user-rejected-note", False),
+        ("filtered", "other", False),
+    ],
+)
+def test_a_judgement_is_kept_only_of_what_a_person_rejected(store, status, reason, kept):
+    take_in(store, dressed())
+    judged = "experience_gate_reason = ?, experience_gate_details = 'd', experience_score = 5"
+    store.connection.execute(f"UPDATE conversations SET status = ?, {judged}", (status, reason))
+    created = columns(store)["created_at"]
+    other = talk("a", content="other")
+    assert take_in(store, other, file_size=3) == "replace"
+    after = columns(store)
+    judgement = (after["experience_score"], after["experience_gate_reason"], after["experience_gate_details"])
+    assert judgement == ((5.0, reason, "d") if kept else (None, None, None))
+    assert after["status"] == ("filtered" if kept else "imported")
+    assert after["created_at"] == created
+
+
+def test_the_theft_of_many_rows_is_counted_in_full(tmp_path, config):
+    messages = tuple(cnb.Message("user", "x", id=f"m{n}") for n in range(1201))
+    adapter = made(cnb.Conversation("made", "a", messages), cnb.Conversation("made", "b", messages))
+    with cnb.open_store(tmp_path / "p.db", config=config) as store:
+        report = cnb.import_all(store, [listed("a"), listed("b")], adapters=[adapter], config=config)
+        assert report.stolen.height == 1201
+
+
+def test_a_broken_file_is_not_remembered_as_short(tmp_path, config):
+    path = config.home_path / ".claude" / "projects" / "-srv-demo" / "torn.jsonl"
+    path.write_text('{"type": "user", "uuid": "u", "message": {"content": "hi"}}\n' + '{"type": ' * 30)
+    with cnb.open_store(tmp_path / "c.db", profile="careful", config=config) as store:
+        for _ in range(2):
+            decisions = cnb.import_all(store, cnb.scan("claude-code", config=config), config=config).decisions
+            (row,) = decisions.filter(pl.col("candidate_id") == "torn").iter_rows(named=True)
+            assert (row["action"], row["message_count"]) == ("skip-short", 1)
+
+
+def test_by_the_careful_policy_no_time_is_the_clocks(tmp_path, config):
+    conversation = dressed(messages=tuple(m for m in talk("a", timestamp="2026", timestamp_from_clock=True).messages))
+    with cnb.open_store(tmp_path / "c.db", profile="careful", config=config) as store:
+        take_in(store, conversation)
+        assert columns(store)["first_message_at"] is None
+        assert store.connection.execute("SELECT timestamp FROM messages WHERE sort_order = 0").fetchone() == (None,)
+
+
+def test_a_fingerprint_is_taken_anew_when_the_file_changed(config):
+    from crystal_nb.candidates import as_candidates
+    from crystal_nb.fingerprint import Fingerprints
+
+    marks, candidate = Fingerprints(), as_candidates(cnb.scan("claude-code", config=config))[0]
+    before = marks(candidate)
+    Path(candidate.file_path).write_text("other")
+    assert marks(candidate) != before
+
+
+def test_a_plan_foresees_a_foreign_key_in_the_way(tmp_path, config):
+    from msgspec.structs import replace
+
+    adapter = made(talk("a"))
+    readings = {"a": talk("a")}
+    object.__setattr__(adapter, "read", lambda c, *_: cnb.Parsed(readings[c.id], ()))
+    with cnb.open_store(tmp_path / "p.db", config=config) as store:
+        cnb.import_all(store, [listed("a")], adapters=[adapter], config=config)
+    readings["a"] = replace(talk("a", content="new"), id="elsewhere")
+    with cnb.open_store(tmp_path / "p.db", config=config) as store:
+        changed = [listed("a", file_size=2)]
+        plan = cnb.plan(changed, store, adapters=[adapter], config=config)
+        report = cnb.import_all(store, changed, adapters=[adapter], config=config)
+        assert plan["action"].to_list() == report.decisions["action"].to_list() == ["error"]

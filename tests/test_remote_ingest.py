@@ -93,3 +93,8 @@ def test_values_that_no_rule_checks_never_break_the_store(meta, slug):
         report = cnb.ingest(store, cnb.remote_json(request(sound)))
         assert report.actions().total() == 1
         json.dumps(store.conversations().drop("created_at", "updated_at").to_dicts(), default=str)
+
+
+def test_an_id_with_a_surrogate_is_found_again(store):
+    first, again = (actions(store, item("\ud800", "a", "b")) for _ in range(2))
+    assert (first, again) == (["insert"], ["metadata-update"])

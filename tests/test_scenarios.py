@@ -73,7 +73,7 @@ FLIPS: dict[str, tuple[object, set[str]]] = {
     ),
     "min_messages": (1, {"short"}),
     "remember_short": (True, {"short"}),
-    "lookup": ("source_conversation_id", {"candidate-id-differs"}),
+    "lookup": ("source_conversation_id", {"candidate-id-differs", "row-of-another-id"}),
     "row_id": ("candidate-id", {"candidate-id-differs"}),
     "conversation_key": ("source+id", {"same-id-two-sources"}),
     "message_key": ("conversation+index", {"shared-message-id"}),
@@ -83,6 +83,34 @@ FLIPS: dict[str, tuple[object, set[str]]] = {
     "foreign_keys": ("on", {"tags-of-notes", "notes"}),
     "keep_edited_notes": (False, {"notes"}),
     "keep_rejected": (False, {"rejected"}),
+}
+
+
+FLIPS_OF_CAREFUL: dict[str, tuple[object, set[str]]] = {
+    "parsers": ("registered", {"newest-rules"}),
+    "fingerprint": (
+        False,
+        {
+            *("unchanged", "changed-unseen", "time-only", "new-parser", "same-id-two-sources", "candidate-id-differs"),
+            *("row-of-another-id", "shared-message-id", "parse-fails", "short", "crash"),
+        },
+    ),
+    "reparse_new_parser": (
+        False,
+        {
+            *("unchanged", "time-only", "new-parser", "same-id-two-sources", "candidate-id-differs"),
+            *("row-of-another-id", "shared-message-id", "parse-fails", "short", "crash"),
+        },
+    ),
+    "remember_short": (False, {"short"}),
+    "lookup": ("id", {"row-of-another-id"}),
+    "row_id": ("parsed-id", {"candidate-id-differs"}),
+    "conversation_key": ("id", {"same-id-two-sources"}),
+    "message_key": ("id", {"shared-message-id"}),
+    "failing_source": ("abort", {"detect-fails", "scan-fails"}),
+    "guard_log": (False, {"parse-fails-log-broken"}),
+    "save": ("at-end", {"crash"}),
+    "foreign_keys": ("until-saved", {"notes", "tags-of-notes"}),
 }
 
 
@@ -110,6 +138,12 @@ def test_every_rule_is_flipped_below():
 def test_one_rule_flipped_breaks_the_scenarios_that_depend_on_it(field):
     value, broken = FLIPS[field]
     assert failing(replace(cnb.PINNED, **{field: value})) == broken
+
+
+@pytest.mark.parametrize("field", FLIPS_OF_CAREFUL)
+def test_one_repair_taken_back_breaks_the_scenarios_that_depend_on_it(field):
+    value, broken = FLIPS_OF_CAREFUL[field]
+    assert failing(replace(cnb.CAREFUL, **{field: value})) == broken
 
 
 @pytest.mark.parametrize("source", ["claude-code", "codex", "copilot"])

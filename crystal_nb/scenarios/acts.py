@@ -9,6 +9,8 @@ import json
 import warnings
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from crystal_nb import discovery
 from crystal_nb.adapters import add_to
 from crystal_nb.adapters.base import SourceAdapter
@@ -87,8 +89,20 @@ def same_id_in_two_sources(world: World) -> Iterator[Scene]:
 
 def candidate_id_differs(world: World) -> Iterator[Scene]:
     world.put()
-    yield named(world.load(), "import", "The file names another id than its own name does.")
+    scene = world.load()
+    ids = ", ".join(id for (id,) in world.sql("SELECT id FROM conversations"))
+    scene = replace(scene, decided=f"{scene.decided} | stored as {ids}")
+    yield named(scene, "import", "The file names another id than its own name does.")
     yield named(world.load(), "again", "Nothing has changed.")
+
+
+def row_of_another_id(world: World) -> Iterator[Scene]:
+    world.put()
+    yield _first(world)
+    world.sql("PRAGMA foreign_keys = OFF")
+    world.sql("UPDATE conversations SET id = 'remote'")
+    world.sql("UPDATE messages SET conversation_id = 'remote', id = 'remote:' || id")
+    yield named(world.load(), "again", "Its row got another id, as when it was sent to a remote store first.")
 
 
 def shared_message_id(world: World) -> Iterator[Scene]:
@@ -187,13 +201,14 @@ def add_note(world: World, id: str, *, is_edited: int) -> None:
         is_edited,
     )
     world.sql("INSERT INTO note_tags VALUES ((SELECT max(id) FROM notes), 'tag')")
-    world.sql("UPDATE conversations SET status = 'summarized' WHERE id = ?", id)
+    world.sql("UPDATE conversations SET status = 'summarized', experience_score = 5 WHERE id = ?", id)
 
 
 def rejected(world: World) -> Iterator[Scene]:
     world.put()
     yield _first(world)
-    world.sql("UPDATE conversations SET status = 'filtered', experience_gate_reason = 'user-rejected-note'")
+    judged = "status = 'filtered', experience_gate_reason = 'user-rejected-note', experience_score = 5"
+    world.sql(f"UPDATE conversations SET {judged}")
     world.put("edited")
     yield named(world.load(), "replaced", "A person had rejected its note; then it changed.")
 

@@ -83,7 +83,7 @@ SCENARIOS: tuple[Scenario, ...] = (
                 (
                     "metadata-update (stored: yes, same size: yes, same time: yes, same bytes: yes, same parser: no, "
                     "adapter registered: yes, enough messages: yes, same hash: yes)",
-                    ONE,
+                    f"{ONE}, parser @2",
                 ),
             ),
         },
@@ -92,7 +92,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "new-parser-and-touched",
         "The parser's version and the file's time changed",
         acts.new_parser_and_touched,
-        {**FIRST, "new parser": both(TOUCHED, ONE)},
+        {**FIRST, "new parser": both(TOUCHED, f"{ONE}, parser @2")},
     ),
     Scenario(
         "same-id-two-sources",
@@ -121,7 +121,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "The candidate's id is not the parsed one",
         acts.candidate_id_differs,
         {
-            "import": both(NEW, ONE),
+            "import": apart((f"{NEW} | stored as inside", ONE), (f"{NEW} | stored as s1", ONE)),
             "again": apart(
                 (
                     "error (stored: no, adapter registered: yes, enough messages: yes, id free: no)",
@@ -134,13 +134,26 @@ SCENARIOS: tuple[Scenario, ...] = (
         inner_id="inside",
     ),
     Scenario(
+        "row-of-another-id",
+        "The stored row has an id that is neither the candidate's nor the parsed one",
+        acts.row_of_another_id,
+        {
+            **FIRST,
+            "again": apart((NEW, "conversations 2, messages 4, log 2 success"), (SEEN, ONE)),
+        },
+        needs=_COPIES,
+    ),
+    Scenario(
         "shared-message-id",
         "Two conversations share a message id",
         acts.shared_message_id,
         {
             **FIRST,
             "resumed": apart(
-                (f"{SKIP} | {NEW}", "conversations 2, messages 4, log 2 success"),
+                (
+                    f"{SKIP} | {NEW}",
+                    "conversations 2, messages 4, log 2 success, messages of s1 don't fit its hash",
+                ),
                 (f"{SEEN} | {NEW}", "conversations 2, messages 5, log 2 success"),
             ),
         },
@@ -226,11 +239,11 @@ SCENARIOS: tuple[Scenario, ...] = (
             "replaced": apart(
                 (
                     f"{CHANGED} | {CHANGED}",
-                    "conversations 2, messages 4, notes 1, tags 2, tasks 1, log 4 success, summarized",
+                    "conversations 2, messages 4, notes 1, tags 2, tasks 1, log 4 success, summarized, note of s1",
                 ),
                 (
                     f"{CHANGED} | {CHANGED}",
-                    "conversations 2, messages 4, notes 1, tags 1, tasks 1, log 4 success, summarized",
+                    "conversations 2, messages 4, notes 1, tags 1, tasks 1, log 4 success, summarized, note of s1",
                 ),
             ),
         },
@@ -240,7 +253,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "rejected",
         "A person's rejection is kept",
         acts.rejected,
-        {**FIRST, "replaced": both(CHANGED, "conversations 1, messages {base}, log 2 success, filtered")},
+        {**FIRST, "replaced": both(CHANGED, "conversations 1, messages {base}, log 2 success, filtered, score kept")},
     ),
     Scenario(
         "crash",
@@ -274,7 +287,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         acts.newest_rules,
         {
             "import": apart(
-                ("skip-short (stored: no, adapter registered: yes, enough messages: no)", "empty"), (NEW, ONE_OTHER)
+                ("skip-short (stored: no, adapter registered: yes, enough messages: no)", "empty"),
+                (NEW, f"{ONE_OTHER}, parser @2"),
             )
         },
     ),

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from crystal_nb import reimport
+from crystal_nb import ecma, reimport
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
@@ -193,10 +193,28 @@ class World:
         parts = [text for (text,) in counts if not text.endswith(" 0")]
         log = Counter(status for (status,) in self.sql("SELECT status FROM import_log ORDER BY id"))
         parts += [f"log {number} {status}" for status, number in log.items()]
-        parts += [
-            s for (s,) in self.sql("SELECT DISTINCT status FROM conversations WHERE status <> 'imported' ORDER BY 1")
-        ]
-        return ", ".join(parts) or "empty"
+        statuses = "SELECT DISTINCT status FROM conversations WHERE status <> 'imported' ORDER BY 1"
+        parts += [status for (status,) in self.sql(statuses)]
+        parts += [f"note of {id}" for (id,) in self.sql("SELECT conversation_id FROM notes ORDER BY 1")]
+        return ", ".join((*parts, *self._oddities())) or "empty"
+
+    def _oddities(self) -> Iterator[str]:
+        """What is unusual about a row: other rules, a judgement kept, file data of before, messages that don't fit."""
+        query = (
+            "SELECT source, id, parser_version, experience_score, file_path, file_size, file_mtime, content_hash"
+            " FROM conversations ORDER BY source, id"
+        )
+        for source, id, version, score, path, size, mtime, digest in self.sql(query):
+            if not version.endswith("@1"):
+                yield f"parser @{version.rpartition('@')[2]}"
+            if score is not None:
+                yield "score kept"
+            if os.path.exists(path):
+                status = os.stat(path)
+                if (status.st_size, ecma.iso_time(ecma.file_time_ms(status.st_mtime_ns))) != (size, mtime):
+                    yield "old file data"
+            if digest not in self.store.rehash(source, id):
+                yield f"messages of {id} don't fit its hash"
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Rows as people look at them, long texts cut by SQLite."""
