@@ -89,7 +89,7 @@ def _book_row(index: int, p: ParsedConversation) -> dict[str, Any]:
     ends = [
         (fate.offset, fate.offset + fate.size) for fate in p.fates if fate.offset is not None and fate.size is not None
     ]
-    by_bytes = len(ends) == len(p.fates) and not p.candidate.file_path.endswith(".json")
+    by_bytes = bool(ends) and len(ends) == len(p.fates) and not p.candidate.file_path.endswith(".json")
     return {
         "source": p.conversation.source,
         "conversation_id": p.conversation_id,

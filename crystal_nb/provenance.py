@@ -72,7 +72,7 @@ def raw_record(candidate: Candidate, fate: Fate) -> bytes:
     """
     try:
         data = _read(candidate.file_path, fate)
-    except (OSError, sqlite3.Error, ValueError, LookupError, RecursionError) as error:
+    except (OSError, sqlite3.Error, ValueError, LookupError, TypeError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise SourceError(
             f"the record can't be read again: {reason}", source=candidate.source, path=candidate.file_path

@@ -97,9 +97,7 @@ def remembers(candidate: Candidate, rules: Any, config: Config) -> Parsed:
 
 
 def by_hash(parsed: Parsed, config: Config) -> Parsed:
-    return changed(
-        parsed, conversation=changed(parsed.conversation, slug=next(iter({"oak", "elm", "ash", "fir", "yew"})))
-    )
+    return changed(parsed, conversation=changed(parsed.conversation, slug=str(hash("oak"))))
 
 
 BROKEN: dict[str, Any] = {

@@ -81,3 +81,18 @@ def test_every_byte_belongs_to_exactly_one_record(parse_file, source, lines, las
         return  # null lines, which lose the file by the pinned rules
     assert [f.offset for f in fates] == [0, *(f.offset + f.size for f in fates)][:-1]
     assert sum(f.size for f in fates) == len(data)
+
+
+def test_a_file_that_was_rewritten_since_costs_only_the_characters(tmp_path):
+    path = tmp_path / "session.json"
+    path.write_text('{"messages": 5}')
+    candidate = cnb.Candidate("copilot", "7", str(path), 0, "", "")
+    fates = (cnb.Fate("dropped", "x", "why", key="/messages/0/text"),)
+    p = cnb.corpus.ParsedConversation(candidate, cnb.Conversation("copilot", "7"), fates, "", "copilot@1")
+    assert losses.losses([p])["characters"].to_list() == [None]
+
+
+def test_a_conversation_without_records_has_no_books_to_close():
+    candidate = cnb.Candidate("cursor", "7", "/state.vscdb", 9, "", "")
+    p = cnb.corpus.ParsedConversation(candidate, cnb.Conversation("cursor", "7"), (), "", "cursor@1")
+    assert losses.books([p])["closed"].to_list() == [None]

@@ -8,12 +8,21 @@ import crystal_nb as cnb
 from crystal_nb import samples
 from crystal_nb.contract.effects import state
 from crystal_nb.contract.frames import CONTRACT
-from crystal_nb.contract.known import KNOWN
 from crystal_nb.prototyping import jsonl_adapter
 from crystal_nb.scenarios import Sample, SampleMessage
 from crystal_nb.testing import CHECKS, adapter_contract, check_adapter
 
 VERSIONS = list(cnb.adapters.versions())
+DEVIATIONS = {
+    "claude-code@2": ["stored rows"],
+    "codex@1": ["ids stable", "candidate id = parsed id", "stored rows"],
+    "copilot@1": ["clock", "truncated"],
+    "copilot@2": ["unknown record"],
+    "cursor@1": ["touch", "stored rows"],
+    "cursor@2": ["stored rows"],
+    "trae@1": ["touch"],
+}
+"""Checks that show on the samples what `known` lists; any other one is a fault."""
 
 
 def failed(frame: pl.DataFrame) -> list[str]:
@@ -25,7 +34,7 @@ def test_the_built_ins_keep_the_contract(version):
     frame = check_adapter(version)
     assert failed(frame) == []
     known = frame.filter(pl.col("detail").str.starts_with("known:"))["check"].to_list()
-    assert len(known) <= sum(k.check in known for k in KNOWN)
+    assert known == DEVIATIONS.get(version, [])
 
 
 def test_a_sound_prototype_passes_every_check():

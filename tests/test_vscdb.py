@@ -273,3 +273,16 @@ def test_private_copies_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         )
     assert (len(seen[0]), seen[1]) == (1, (0,))
     assert os.listdir(private) == []
+
+
+@pytest.mark.parametrize("table", ["ItemTable", "cursorDiskKV", "blobs"])
+def test_a_view_in_place_of_a_table_is_refused(tmp_path, table):
+    path = tmp_path / "state.vscdb"
+    endless = (
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT 'k' || x AS key, 'v' AS value FROM c"
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE VIEW {table} AS {endless}")
+    for wal in (False, True):
+        with pytest.raises(sqlite3.DatabaseError, match="is a view"):
+            vscdb.read(path, lambda c: c.execute(f"SELECT * FROM {table}").fetchall(), wal=wal)

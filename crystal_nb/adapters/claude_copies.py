@@ -16,18 +16,21 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from crystal_nb.adapters.claude_places import head, plain_name
 from crystal_nb.adapters.claude_records import LineDecoder
 from crystal_nb.adapters.jsonl import read_blocks
+from crystal_nb.adapters.typed import NotAnObject
 from crystal_nb.details import LinkKind
 
 __all__ = ["NO_COPY", "Copy", "copied_from", "copied_from_session", "is_held"]
 
 _SUFFIX = ".jsonl"
+_BOM, _JUNK = b"\xef\xbb\xbf", b"\x00 \t"
+S = TypeVar("S", bound=Struct)
 
 
 class Copy(Struct, frozen=True):
@@ -56,7 +59,14 @@ class _Step(Struct, gc=False, rename="camel"):
     forked_from: _Forked | None = None
 
 
-_DECODER = LineDecoder(_Step)
+class _MendedDecoder(LineDecoder[S]):
+    """Reads a line behind a byte order mark or NULs as `claude_lines` does, so that both see the same records."""
+
+    def decode(self, data: bytes | memoryview) -> S | NotAnObject:
+        return super().decode(bytes(data).strip(_JUNK).removeprefix(_BOM).strip(_JUNK))
+
+
+_DECODER = _MendedDecoder(_Step)
 
 
 class _Member(Struct):
@@ -164,7 +174,7 @@ class _Boundary(Struct, gc=False):
     subtype: str | None = None
 
 
-_BOUNDARY_DECODER = LineDecoder(_Boundary)
+_BOUNDARY_DECODER = _MendedDecoder(_Boundary)
 
 
 def _boundaries_in(path: str) -> list[str]:

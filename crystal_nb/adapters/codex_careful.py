@@ -102,7 +102,7 @@ def _beginning(thread: Thread, fates: list[Fate], config: Config) -> Callable[[]
     def look_back() -> None:
         if thread.history_base is not None and thread.rules.history_base:
             base, thread.history_base = thread.history_base, None
-            parts, link = chain(thread.id or "", base, config)
+            parts, link = chain(thread.id or "", thread.path, base, config)
             thread.links += [link] if link else []
             for part in parts:
                 _read_part(thread, fates, part)

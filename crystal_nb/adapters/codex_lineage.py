@@ -75,8 +75,8 @@ def border(path: str, parent: str, config: Config) -> Border:
     return Border(first, f"turns before {first} are the parent's" if first else "all turns are the parent's")
 
 
-def chain(thread: str, base: Any, config: Config) -> tuple[list[Part], Link | None]:
-    """Rollouts of the same thread before this one, oldest first, and the link to the nearest.
+def chain(thread: str, path: str, base: Any, config: Config) -> tuple[list[Part], Link | None]:
+    """Rollouts of the same thread before the one of that path, oldest first, and the link to the nearest.
 
     Another thread's rollout is only linked: its messages are its own conversation's.
     """
@@ -88,7 +88,7 @@ def chain(thread: str, base: Any, config: Config) -> tuple[list[Part], Link | No
         id = as_text(base.get("thread_id"))
         found = by_rollout.get(id)
         evidence = "session_meta.history_base"
-        if found is None or id in seen:
+        if found is None or id in seen or found.path == path:
             why = "goes round in a circle" if found else "names a missing rollout"
             return parts, Link("continued-from", id or None, f"{evidence} {why}", False)
         link = link or Link("continued-from", found.id, evidence)
@@ -115,7 +115,7 @@ def covered(path: str, id: Any, config: Config) -> tuple[Part | None, Link | Non
     if own is None or newest is None or own.path != path:
         return None, None
     head = head_of(newest.path)
-    parts, _ = chain(own.thread, head.history_base if head is not None else None, config)
+    parts, _ = chain(own.thread, newest.path, head.history_base if head is not None else None, config)
     mine = next((part for part in parts if part.rollout.path == path), None)
     evidence = "same thread id, an older rollout" + (", whose beginning the newest one takes over" if mine else "")
     return mine, Link("copy-of", newest.id, evidence, mine is not None)

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crystal_nb.adapters.base import Adapter, Parsed, Rules, file_candidate
+from crystal_nb.adapters.base import Adapter, Parsed, Rules, file_candidate, read_file
 from crystal_nb.config import Config
 from crystal_nb.details import Details, Link, ToolCall
 from crystal_nb.prototyping import RawRecord, line_records, read_document
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["ADAPTER"]
 
 NAME = "gemini"
+_LONGEST_PATH = 4096
 _TYPES = {"user": "user", "gemini": "assistant"}
 _HEAD_BYTES = 96
 
@@ -59,8 +60,16 @@ def _candidates(root: Path, config: Config) -> list[Candidate]:
         if chats.is_dir():
             title = _project_root(project) or project.name
             paths = [*_sessions(chats), *(path for agent in _folders(chats) for path in sorted(agent.glob("*.jsonl")))]
-            found += [file_candidate(NAME, _id(path), path, os.stat(path), title) for path in paths]
+            found += [candidate for path in paths if (candidate := _candidate(path, title)) is not None]
     return found
+
+
+def _candidate(path: Path, title: str) -> Candidate | None:
+    """One file; a dangling link is none."""
+    try:
+        return file_candidate(NAME, _id(path), path, os.stat(path), title)
+    except OSError:
+        return None
 
 
 def _id(path: Path) -> str:
@@ -81,7 +90,7 @@ def _sessions(chats: Path) -> list[Path]:
 def _project_root(project: Path) -> str | None:
     """G8."""
     try:
-        return (project / ".project_root").read_text(encoding="utf-8").strip() or None
+        return read_file(project / ".project_root")[:_LONGEST_PATH].decode("utf-8").strip() or None
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -262,9 +271,13 @@ def _answer(call: dict[str, Any]) -> str | None:
     return "\n".join(answers) or _text(result) or _string(call.get("resultDisplay"))
 
 
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 2**63 else None
+
+
 def _details(value: dict[str, Any], tools: tuple[ToolCall, ...], content: str) -> Details:
     tokens = next(iter(_objects([value.get("tokens")])), {})
-    given, made, cached = (n if isinstance(n, int) else None for n in map(tokens.get, ("input", "output", "cached")))
+    given, made, cached = map(_whole, map(tokens.get, ("input", "output", "cached")))
     marks = ("harness",) if content.lstrip().startswith("<session_context>") else ()
     return Details(tools, _string(value.get("model")), given, made, cached, marks=marks)
 

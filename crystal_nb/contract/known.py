@@ -19,7 +19,7 @@ _TIMES = r"conversations\[\d+\]\.(messages\[\d+\]\.timestamp|(first|last)_messag
 _MESSAGE_IDS = r"conversations\[\d+\]\.messages\[\d+\]\.id"
 _OTHER_ID = r".+ becomes .+"
 _COUNTS = r"detect counts \d+ conversations, scan lists \d+"
-_OTHER_HASH = r"pinned: .+: its rows give another hash"
+_MOVED = r"pinned: .+: its rows give another hash: the message id .+ moved; it is the tool's own, in several records"
 _OWN_TIME = r"\w+, touched: decided: skip \(stored: yes, same size: yes, same time: yes\b.*\) instead of .+"
 _EMPTY = r".+: a document cut at byte \d+ reads as 0 messages"
 _TAKEN = r"pinned: .+: The id .+ is taken by a conversation of \S+ from candidate .+"
@@ -69,9 +69,9 @@ KNOWN: tuple[Known, ...] = (
         "a log of changes is replayed; behind an unknown change its state is not known, and the rest is dropped",
     ),
     Known(
-        r"(claude-code|cursor)@\d+",
+        r"(claude-code|cursor)@[12]",
         "stored rows",
-        _OTHER_HASH,
+        _MOVED,
         "by section 3 a message id moves to the later conversation, and this tool copies ids",
     ),
 )

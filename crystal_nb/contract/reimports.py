@@ -105,6 +105,7 @@ def stored_rows(stage: Stage) -> str:
     wrong, count = [], 0
     for policy in _POLICIES:
         with _imported(stage, policy) as (store, _, report):
+            moved = {(row["from_conversation"]): row["message_id"] for row in report.stolen.iter_rows(named=True)}
             for outcome in report.outcomes:
                 decision = outcome.decision
                 if decision.action == "error":
@@ -112,12 +113,23 @@ def stored_rows(stage: Stage) -> str:
                 elif decision.action == "insert" and decision.id is not None:
                     count += 1
                     if decision.content_hash not in store.rehash(decision.source, decision.id):
-                        wrong.append(f"{policy.name}: {decision.id}: its rows give another hash")
+                        cause = _cause(stage, moved.get(decision.id))
+                        wrong.append(f"{policy.name}: {decision.id}: its rows give another hash{cause}")
     if wrong:
         raise Failed("not stored as parsed", wrong)
     if not count:
         raise CannotCheck("no sample has two messages, so none is stored")
     return f"{count} conversations stored and read back"
+
+
+def _cause(stage: Stage, message_id: str | None) -> str:
+    """Who made the id on account of which a row moved to another conversation."""
+    if message_id is None:
+        return ""
+    files = {s.candidate.file_path for s in stage.samples}
+    copies = sum(Path(file).read_bytes().count(message_id.rpartition(":")[2].encode()) for file in files)
+    whose = "the tool's own, in several records" if copies > 1 else "not in the files"
+    return f": the message id {message_id} moved; it is {whose}"
 
 
 @check("persistence", "reimport")

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from crystal_nb import ecma, reimport
+from crystal_nb import reimport
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
@@ -108,6 +108,8 @@ class World:
         other = get_adapter("codex" if adapter.name == "claude-code" else "claude-code")
         self.other, self.other_subject = Staged(other), subject_for(other)
         self.ticks = 0
+        self.listed: dict[tuple[str, str], Candidate] = {}
+        """What the last import that ended listed."""
         self.config = Config(home=home, platform="linux", enabled_sources=(), cache_seconds=0, clock=self._clock)
         self.store = open_store(home / "imports.db", profile=policy, config=self.config)
 
@@ -160,6 +162,7 @@ class World:
             )
             decided = [f"{f.source} failed: {f.error}" for f in report.source_failures]
             decisions = [outcome.decision for outcome in report.outcomes]
+            self.listed = {(o.candidate.source, o.decision.candidate_id): o.candidate for o in report.outcomes}
         except CrystalError as error:
             decided, decisions = [f"the import ended: {type(error).__name__}"], []
         except Crash:
@@ -201,18 +204,17 @@ class World:
     def _oddities(self) -> Iterator[str]:
         """What is unusual about a row: other rules, a judgement kept, file data of before, messages that don't fit."""
         query = (
-            "SELECT source, id, parser_version, experience_score, file_path, file_size, file_mtime, content_hash"
-            " FROM conversations ORDER BY source, id"
+            "SELECT source, id, parser_version, experience_score, source_conversation_id, file_size, file_mtime,"
+            " content_hash FROM conversations ORDER BY source, id"
         )
-        for source, id, version, score, path, size, mtime, digest in self.sql(query):
+        for source, id, version, score, candidate_id, size, mtime, digest in self.sql(query):
             if not version.endswith("@1"):
                 yield f"parser @{version.rpartition('@')[2]}"
             if score is not None:
                 yield "score kept"
-            if os.path.exists(path):
-                status = os.stat(path)
-                if (status.st_size, ecma.iso_time(ecma.file_time_ms(status.st_mtime_ns))) != (size, mtime):
-                    yield "old file data"
+            listed = self.listed.get((source, candidate_id))
+            if listed is not None and (listed.file_size, listed.file_mtime) != (size, mtime):
+                yield "old file data"
             if digest not in self.store.rehash(source, id):
                 yield f"messages of {id} don't fit its hash"
 
