@@ -60,16 +60,9 @@ def _candidates(root: Path, config: Config) -> list[Candidate]:
         if chats.is_dir():
             title = _project_root(project) or project.name
             paths = [*_sessions(chats), *(path for agent in _folders(chats) for path in sorted(agent.glob("*.jsonl")))]
-            found += [candidate for path in paths if (candidate := _candidate(path, title)) is not None]
+            there = (path for path in paths if path.exists())  # a dangling link is none
+            found += [file_candidate(NAME, _id(path), path, os.stat(path), title) for path in there]
     return found
-
-
-def _candidate(path: Path, title: str) -> Candidate | None:
-    """One file; a dangling link is none."""
-    try:
-        return file_candidate(NAME, _id(path), path, os.stat(path), title)
-    except OSError:
-        return None
 
 
 def _id(path: Path) -> str:
@@ -271,13 +264,10 @@ def _answer(call: dict[str, Any]) -> str | None:
     return "\n".join(answers) or _text(result) or _string(call.get("resultDisplay"))
 
 
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and abs(value) < 2**63 else None
-
-
 def _details(value: dict[str, Any], tools: tuple[ToolCall, ...], content: str) -> Details:
     tokens = next(iter(_objects([value.get("tokens")])), {})
-    given, made, cached = map(_whole, map(tokens.get, ("input", "output", "cached")))
+    numbers = map(tokens.get, ("input", "output", "cached"))
+    given, made, cached = (n if type(n) is int and abs(n) < 2**63 else None for n in numbers)
     marks = ("harness",) if content.lstrip().startswith("<session_context>") else ()
     return Details(tools, _string(value.get("model")), given, made, cached, marks=marks)
 
