@@ -18,6 +18,7 @@ from crystal_nb._version import __version__
 from crystal_nb.ablation import ablate
 from crystal_nb.adapters import get_adapter, register
 from crystal_nb.adapters.base import Adapter, Parsed, Rules, SourceAdapter
+from crystal_nb.audit import AuditReport, audit, audit_async
 from crystal_nb.comparison import compare_parsers, compare_parsers_async
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus
@@ -50,6 +51,7 @@ from crystal_nb.importer import (
 from crystal_nb.policy import CAREFUL, PINNED, Policy
 from crystal_nb.prototyping import ParserSession, Prototype, RawRecord, json_adapter, jsonl_adapter, sqlite_adapter
 from crystal_nb.records import UNSET, Candidate, Conversation, Fate, Message, SourceInfo
+from crystal_nb.redaction import Redaction, redact
 from crystal_nb.rehearsal import (
     Rehearsal,
     compare_policies,
@@ -82,6 +84,7 @@ __all__ = [
     "UNSET",
     "Adapter",
     "AdapterError",
+    "AuditReport",
     "Candidate",
     "Config",
     "ConfigError",
@@ -104,6 +107,7 @@ __all__ = [
     "Policy",
     "Prototype",
     "RawRecord",
+    "Redaction",
     "Rehearsal",
     "RemoteBuild",
     "RemotePayloadError",
@@ -122,6 +126,8 @@ __all__ = [
     "ablate",
     "adapter_contract",
     "adapters",
+    "audit",
+    "audit_async",
     "build_remote",
     "build_remote_async",
     "canonical_json",
@@ -152,6 +158,7 @@ __all__ = [
     "plan",
     "plan_async",
     "read_item",
+    "redact",
     "register",
     "rehearse",
     "rehearse_async",

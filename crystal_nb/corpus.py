@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from crystal_nb import ecma
 from crystal_nb.errors import UnknownConversationError
+from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
 from crystal_nb.provenance import SourceText, sources_of
 from crystal_nb.records import Candidate, Conversation, Fate, Message, printable
+from crystal_nb.redaction import Masker, describe_masked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,6 +69,9 @@ class Corpus:
     >>> Corpus([], [])
     Corpus: nothing was parsed
     """
+
+    masked: Mapping[str, int] | None = None
+    """What `redacted` masked, by kind; None where nothing was looked for."""
 
     def __init__(self, parsed: Sequence[ParsedConversation], failures: Sequence[Failure]) -> None:
         self.parsed = tuple(parsed)
@@ -178,6 +183,21 @@ class Corpus:
             raise UnknownConversationError(f"a message has no field {field!r}; it has {known}")
         return sources_of(p.candidate, p.fates, index, conversation.messages[index], field)
 
+    def redacted(self) -> Corpus:
+        """A corpus to share: secrets and home paths masked in all its texts; ``masked`` says how many of which.
+
+        A conversation in which something was masked has the hash of its masked messages, since a short
+        password could be guessed from the true one; all others keep theirs. As paths are masked, no file
+        is read again from it. See `redact` for what is found.
+
+        >>> Corpus([], []).redacted().masked
+        {}
+        """
+        masker = Masker()
+        shared = Corpus([_redacted(p, masker) for p in self.parsed], [masker.value(f) for f in self.failed])
+        shared.masked = dict(masker.masked)
+        return shared
+
     def summary(self) -> list[dict[str, Any]]:
         """Counts per source: conversations, messages, raw records by fate, failures."""
         return list(self._counts.values())
@@ -232,6 +252,8 @@ class Corpus:
             parts.append(f"{short:,} with fewer than 2 messages, which an import skips")
         if self.failed:
             parts.append(f"{len(self.failed):,} failed")
+        if self.masked is not None:
+            parts.append(describe_masked(self.masked))
         return "; ".join(parts)
 
     def _repr_html_(self) -> str:
@@ -245,6 +267,18 @@ class Corpus:
         tables = [_html_table("What was read", self.summary()), _html_table("What was lost", losses)]
         tables.append(_html_table("What failed", failures))
         return f"<p><b>{escape(self.headline())}</b></p>{''.join(tables)}"
+
+
+def _redacted(p: ParsedConversation, masker: Masker) -> ParsedConversation:
+    conversation = masker.value(p.conversation)
+    same = conversation.messages == p.conversation.messages
+    return ParsedConversation(
+        candidate=masker.value(p.candidate),
+        conversation=conversation,
+        fates=masker.value(p.fates),
+        content_hash=p.content_hash if same else content_hash(conversation),
+        parser_version=p.parser_version,
+    )
 
 
 def _count(number: int, thing: str) -> str:

@@ -19,7 +19,7 @@ from crystal_nb.hashing import content_hash
 from crystal_nb.records import Conversation, Message
 from crystal_nb.store_schema import Layout, columns_of
 
-__all__ = ["rehash", "stored_conversation"]
+__all__ = ["message_of", "rehash", "stored_conversation"]
 
 _FIELDS = "type, role, content, has_tool_use, has_code, thinking, id, parent_uuid, timestamp"
 _NAMES = ("type", "role", "content", "has_tool_use", "has_code", "thinking", "id", "parent_uuid", "timestamp")
@@ -38,10 +38,15 @@ def stored_conversation(connection: sqlite3.Connection, layout: Layout, source: 
     owner = (source, id) if layout.by_source else (id,)
     exact = "exact" if "exact" in columns_of(connection, "messages") else "NULL"
     rows = connection.execute(f"SELECT {_FIELDS}, {exact} FROM messages WHERE {where} ORDER BY sort_order", owner)
-    return Conversation(source, id, tuple(map(_message, rows)))
+    return Conversation(source, id, tuple(map(message_of, rows)))
 
 
-def _message(row: tuple[Any, ...]) -> Message:
+def message_of(row: tuple[Any, ...]) -> Message:
+    """A message as the columns of its row and ``exact`` have it: `_FIELDS`, then ``exact``.
+
+    >>> message_of(("user", None, "hi", 0, 1, None, "a", None, None, None)).has_code
+    True
+    """
     *columns, exact = (v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in row)
     values = dict(zip(_NAMES, columns, strict=True))
     values |= {"content": values["content"] or "", "has_tool_use": bool(values["has_tool_use"])}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from crystal_nb.config import Config
 
-__all__ = ["PACKAGE", "config", "fixtures", "home", "notebooks"]
+__all__ = ["PACKAGE", "config", "fixtures", "home", "notebooks", "pairs"]
 
 PACKAGE = Path(__file__).parent
 """Folder of the installed package."""
@@ -45,13 +45,18 @@ def home() -> Path:
     >>> (home() / ".claude" / "projects").is_dir()
     True
     """
+    return _copied("*/sample/home")
+
+
+def _copied(pattern: str) -> Path:
+    """A temporary copy of some homes together."""
     import atexit
     import shutil
     import tempfile
 
     target = Path(tempfile.mkdtemp(prefix="crystal_nb-samples-"))
     atexit.register(shutil.rmtree, target, ignore_errors=True)
-    for scenario in sorted(fixtures().glob("*/sample/home")):
+    for scenario in sorted(fixtures().glob(pattern)):
         shutil.copytree(scenario, target, dirs_exist_ok=True, copy_function=shutil.copyfile)
     _settle(target)
     return target
@@ -76,3 +81,21 @@ def config() -> Config:
     True
     """
     return Config(home=home())
+
+
+@functools.cache
+def _pairs_home() -> Path:
+    return _copied("audit/pairs/home")
+
+
+def pairs() -> Config:
+    """A configuration that reads conversations which only one field of the content hash tells apart.
+
+    They are no part of the samples. `ablate` finds a pair for each of the eight fields.
+
+    >>> import crystal_nb as cnb
+    >>> config = pairs()
+    >>> cnb.ablate(cnb.parse(cnb.scan(config=config), config=config))["groups"].min()
+    1
+    """
+    return Config(home=_pairs_home())

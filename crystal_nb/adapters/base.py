@@ -164,6 +164,10 @@ class TimedCache(Generic[T]):
         self._entries.clear()
 
 
+file_type: type[io.FileIO] = io.FileIO
+"""What `open_file` makes; an audit puts one that counts in its place."""
+
+
 def open_file(path: str | os.PathLike[str]) -> io.FileIO:
     """Open a regular file for reading, unbuffered; a pipe in its place would wait for a writer.
 
@@ -172,7 +176,7 @@ def open_file(path: str | os.PathLike[str]) -> io.FileIO:
     OSError
         If it is missing, unreadable, or no regular file.
     """
-    file = io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)))
+    file = file_type(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)))
     mode = os.fstat(file.fileno()).st_mode
     if stat.S_ISREG(mode):
         return file

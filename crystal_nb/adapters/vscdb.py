@@ -36,6 +36,9 @@ _COPY_ATTEMPTS = 20
 _PAUSE_SECONDS = 0.02
 _IN_PLACE = "mode=ro&immutable=1"
 _BOM = b"\xef\xbb\xbf"
+_TABLES = ("itemtable", "cursordiskkv", "composerheaders", "blobs", "meta")
+on_connect: Callable[[sqlite3.Connection], None] | None = None
+"""Called with each new connection; an audit counts queries by it."""
 
 
 class Fingerprint(NamedTuple):
@@ -209,8 +212,19 @@ def _ask(uri: str, query: Query[T], mark: Fingerprint | None = None) -> T:
     with closing(connecting) as connection:
         connection.mark = mark
         connection.text_factory = bytes
+        _refuse_views(connection)
+        if on_connect is not None:
+            on_connect(connection)
         connection.execute("PRAGMA query_only=1")
         return query(connection)
+
+
+def _refuse_views(connection: sqlite3.Connection) -> None:
+    """A view in place of a table could make a query run for ever."""
+    names = ", ".join(f"'{name}'" for name in _TABLES)
+    query = f"SELECT name FROM sqlite_master WHERE type = 'view' AND lower(name) IN ({names})"
+    for (name,) in connection.execute(query):
+        raise sqlite3.DatabaseError(f"{name.decode('utf-8', 'replace')} is a view, where a table is expected")
 
 
 def utf8(text: bytes) -> bytes:

@@ -1,0 +1,83 @@
+"""The command ``crystal-nb audit``."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crystal_nb import show
+from crystal_nb.audit import AuditReport
+from crystal_nb.audit import audit as ask
+from crystal_nb.cli_common import Home, Json, OptionalProfile, configuration, default_store, run, stop
+from crystal_nb.config import Config
+
+__all__ = ["FINDING_COLUMNS", "audit"]
+
+FINDING_COLUMNS = ("severity", "question", "kind", "source", "conversation_id", "count", "detail", "evidence")
+
+
+def audit(
+    db: Annotated[
+        Path | None,
+        typer.Option(
+            "--db", metavar="PATH", help="Database; default: ChatCrystal's, else the one of crystal-nb import."
+        ),
+    ] = None,
+    home: Home = None,
+    json: Json = False,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with every finding.")] = None,
+    profile: OptionalProfile = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Parse N conversations only, drawn by chance.")
+    ] = None,
+) -> None:
+    """Say where imports were blind, wasteful or wrong: a database, and the histories behind it.
+
+    The database is read as a copy and may be in use; every history is parsed again, and nothing is
+    written but --html. No text of a message is shown.
+
+    Exit codes: 0 nothing is wrong, 1 there are findings of the severity fault, 2 could not run.
+    """
+    if json and html is not None:
+        stop("--json or --html, not both")
+    config = configuration(home)
+    path = db or _usual(config)
+    if path is None:
+        stop("there is no database of ChatCrystal or of crystal-nb import here; name one by --db")
+    report = run(ask, path, config=config, profile=profile, sample=sample)
+    if json:
+        print(json_module.dumps(report.document(), indent=2))
+    elif html is not None:
+        _write(report, html)
+    else:
+        _show(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _usual(config: Config) -> Path | None:
+    folder = config.env("DATA_DIR")
+    place = config.expand(folder) if folder else config.home_path / ".chatcrystal" / "data"
+    own = [default_store(profile) for profile in ("chatcrystal", "careful")] if config.home is None else []
+    return next((path for path in (place / "chatcrystal.db", *own) if path.is_file()), None)
+
+
+def _show(report: AuditReport) -> None:
+    rows: list[dict[str, Any]] = list(report.findings.iter_rows(named=True))
+    show.rows("Findings", rows, FINDING_COLUMNS)
+    if sys.stdout.isatty():
+        print(*report.summary(), sep="\n")
+    else:
+        show.note(*report.summary())
+
+
+def _write(report: AuditReport, path: Path) -> None:
+    try:
+        report.to_html(path)
+    except OSError as error:
+        stop(f"can't write {path}: {error.strerror or error}")
+    show.note(*report.summary(), f"Wrote {path}")

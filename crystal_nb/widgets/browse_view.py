@@ -1,0 +1,299 @@
+"""What the import browser knows: the entries of a corpus or a store, filters over them, one conversation in parts.
+
+Pure: no widget is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from crystal_nb import ecma
+from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+from crystal_nb.decisions import Decision
+from crystal_nb.errors import ConfigError
+from crystal_nb.records import Conversation, Fate, Message, printable
+from crystal_nb.report import ImportReport
+from crystal_nb.store import Store
+
+__all__ = [
+    "COLUMNS",
+    "FILTERS",
+    "Entry",
+    "Part",
+    "checked_filters",
+    "choices",
+    "entries_of",
+    "matching",
+    "parts",
+    "row_of",
+]
+
+FILTERS = ("source", "project", "since", "until", "decision", "losses", "text")
+COLUMNS = ("time", "source", "project", "title", "messages", "lost", "decision", "hash")
+"""Of the list of conversations."""
+
+
+class Entry(Struct, frozen=True):
+    """One candidate of an import and what is known of it."""
+
+    source: str
+    id: str
+    project: str
+    title: str
+    time: str
+    """ISO 8601 where it is known; compared as text."""
+    messages: int | None
+    """None where the parse failed."""
+    losses: int | None
+    """Dropped records; None where nobody counted."""
+    decision: str
+    """Action of the report, status in the store, or ``failed``."""
+    content_hash: str
+    load: Callable[[], Conversation | None]
+    """Gives the conversation; of a store, reads it."""
+    fates: tuple[Fate, ...] = ()
+    why: Decision | None = None
+    error: str = ""
+
+
+def entries_of(subject: Corpus | Store, report: ImportReport | None = None) -> list[Entry]:
+    """Every conversation of a corpus or a store, in the order of its ``conversations`` frame; failures come last.
+
+    >>> entries_of(Corpus([], []))
+    []
+    """
+    outcomes = report.outcomes if report is not None else ()
+    decisions = {(o.decision.source, o.decision.candidate_id): o.decision for o in outcomes}
+    if isinstance(subject, Corpus):
+        parsed = [_parsed_entry(p, decisions) for p in subject.parsed]
+        return parsed + [_failed_entry(f, decisions) for f in subject.failed]
+    if isinstance(subject, Store):
+        return _stored_entries(subject, decisions)
+    raise ConfigError(f"ImportBrowser needs a Corpus or a Store, not {type(subject).__name__}")
+
+
+_Decisions = Mapping[tuple[str, str], Decision]
+
+
+def _parsed_entry(p: ParsedConversation, decisions: _Decisions) -> Entry:
+    c, id = p.conversation, ecma.to_text(p.candidate.id)
+    why = decisions.get((c.source, id))
+    known = c.messages and isinstance(c.last_message_at, str)  # an empty conversation has the clock's
+    time = c.last_message_at if known else p.candidate.file_mtime
+    return Entry(
+        source=c.source,
+        id=id,
+        project=ecma.to_text(c.project_name),
+        title=_title(c),
+        time=time,
+        messages=len(c.messages),
+        losses=sum(f.status == "dropped" for f in p.fates),
+        decision=why.action if why else "",
+        content_hash=p.content_hash,
+        load=lambda: c,
+        fates=p.fates,
+        why=why,
+    )
+
+
+def _failed_entry(f: Failure, decisions: _Decisions) -> Entry:
+    c = f.candidate
+    id = ecma.to_text(c.id)
+    why = decisions.get((c.source, id))
+    return Entry(
+        source=c.source,
+        id=id,
+        project=c.project_dir,
+        title=f.error,
+        time=c.file_mtime,
+        messages=None,
+        losses=None,
+        decision=why.action if why else "failed",
+        content_hash="",
+        load=lambda: None,
+        why=why,
+        error=f.message,
+    )
+
+
+def _title(c: Conversation) -> str:
+    if isinstance(c.slug, str) and c.slug:
+        return c.slug
+    return next((m.content for m in c.messages if m.type == "user" and m.content), "")[:200]
+
+
+def _stored_entries(store: Store, decisions: _Decisions) -> list[Entry]:
+    found = []
+    for row in store.conversations().to_dicts():
+        why = decisions.get((row["source"], row["source_conversation_id"] or row["id"]))
+        found.append(
+            Entry(
+                source=row["source"] or "",
+                id=row["id"] or "",
+                project=row["project_name"] or "",
+                title=row["slug"] or "",
+                time=_iso(row["last_message_at"]) or row["file_mtime"] or "",
+                messages=row["message_count"],
+                losses=None,
+                decision=why.action if why else row["status"] or "",
+                content_hash=row["content_hash"] or "",
+                load=_Stored(store, row),
+                why=why,
+            )
+        )
+    return found
+
+
+def _iso(time: datetime | None) -> str:
+    return "" if time is None else time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class _Stored:
+    """Reads one conversation of a store."""
+
+    def __init__(self, store: Store, row: dict[str, Any]) -> None:
+        self.store, self.row = store, row
+
+    def __call__(self) -> Conversation:
+        import polars as pl
+
+        row = self.row
+        messages = self.store.messages().filter(
+            (pl.col("source") == row["source"]) & (pl.col("conversation_id") == row["id"])
+        )
+        return Conversation(
+            source=row["source"] or "",
+            id=row["id"],
+            messages=tuple(_stored_message(m) for m in messages.to_dicts()),
+            slug=row["slug"],
+            project_dir=row["project_dir"] or "",
+            project_name=row["project_name"] or "",
+            cwd=row["cwd"],
+            git_branch=row["git_branch"],
+            first_message_at=_iso(row["first_message_at"]) or None,
+            last_message_at=_iso(row["last_message_at"]) or None,
+        )
+
+
+def _stored_message(row: dict[str, Any]) -> Message:
+    return Message(
+        type=row["type"] or "",
+        content=row["content"] or "",
+        role=row["role"],
+        has_tool_use=bool(row["has_tool_use"]),
+        has_code=bool(row["has_code"]),
+        thinking=row["thinking"],
+        id=row["id"],
+        parent_uuid=row["parent_uuid"],
+        timestamp=_iso(row["timestamp"]) or None,
+    )
+
+
+def checked_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Filters without the empty ones.
+
+    Raises
+    ------
+    ConfigError
+        If one is unknown.
+
+    >>> checked_filters({"source": "codex", "text": ""})
+    {'source': 'codex'}
+    """
+    for name in filters:
+        if name not in FILTERS:
+            raise ConfigError(f"no filter {name!r}; there are {', '.join(FILTERS)}")
+    return {name: value for name, value in filters.items() if value not in ("", None, False)}
+
+
+def matching(entries: Sequence[Entry], filters: Mapping[str, Any]) -> list[int]:
+    """Positions of the entries that pass every filter; text is looked for in titles and messages.
+
+    >>> matching([], {"text": "x"})
+    []
+    """
+    wanted = checked_filters(filters)
+    tests: list[Callable[[Entry], bool]] = []
+    for name, value in wanted.items():
+        if name in ("source", "project", "decision"):
+            tests.append(lambda e, name=name, value=value: getattr(e, name) == value)  # type: ignore[misc]
+        elif name == "since":
+            tests.append(lambda e, value=value: bool(e.time) and e.time >= value)  # type: ignore[misc]
+        elif name == "until":
+            tests.append(lambda e, value=value: bool(e.time) and e.time[: len(value)] <= value)  # type: ignore[misc]
+        elif name == "losses":
+            tests.append(lambda e: bool(e.losses))
+    found = [n for n, e in enumerate(entries) if all(test(e) for test in tests)]
+    return found if "text" not in wanted else _with_text(entries, found, str(wanted["text"]).casefold())
+
+
+def _with_text(entries: Sequence[Entry], among: Sequence[int], needle: str) -> list[int]:
+    stored = [n for n in among if isinstance(entries[n].load, _Stored)]
+    texts = _stored_texts(entries[stored[0]].load.store) if stored else {}  # type: ignore[attr-defined]
+    return [n for n in among if any(needle in text.casefold() for text in _texts(entries[n], texts))]
+
+
+def _texts(entry: Entry, stored: Mapping[tuple[str, str], list[str]]) -> Iterable[str]:
+    yield from (entry.title, entry.id, entry.error)
+    if isinstance(entry.load, _Stored):
+        yield from stored.get((entry.source, entry.id), ())
+        return
+    conversation = entry.load()
+    for message in conversation.messages if conversation else ():
+        yield message.content
+        if isinstance(message.thinking, str):
+            yield message.thinking
+
+
+def _stored_texts(store: Store) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    frame = store.messages().select("source", "conversation_id", "content", "thinking")
+    for source, id, *texts in frame.iter_rows():
+        found.setdefault((source, id), []).extend(text for text in texts if text)
+    return found
+
+
+def choices(entries: Iterable[Entry], name: str, most: int = 200) -> list[str]:
+    """Values of a field, for a list to choose from; no more than there is room for.
+
+    >>> choices([], "source")
+    []
+    """
+    return sorted({value for e in entries if (value := getattr(e, name))})[:most]
+
+
+def row_of(entry: Entry) -> list[str]:
+    """An entry as a row of `COLUMNS`, harmless and short."""
+    counts = ["–" if n is None else f"{n:,}" for n in (entry.messages, entry.losses)]
+    values = [entry.time[:19].replace("T", " "), entry.source, entry.project, entry.title, *counts, entry.decision]
+    return [printable(value[:80]) for value in (*values, entry.content_hash[:8])]
+
+
+class Part(Struct, frozen=True):
+    """A message and what was lost before the next one; the first part has what was lost before any message."""
+
+    index: int | None
+    message: Message | None
+    lost: tuple[Fate, ...]
+
+
+def parts(conversation: Conversation, fates: Sequence[Fate]) -> list[Part]:
+    """The conversation with its losses where they happened.
+
+    >>> c = Conversation("codex", "7", (Message("user", "hi"),))
+    >>> [(p.index, len(p.lost)) for p in parts(c, [Fate("kept", "x", message_index=0), Fate("dropped", "y", "z")])]
+    [(None, 0), (0, 1)]
+    """
+    lost: dict[int, list[Fate]] = {}
+    at = -1
+    for fate in fates:
+        if fate.status == "dropped":
+            lost.setdefault(at, []).append(fate)
+        elif fate.message_index is not None:
+            at = max(at, fate.message_index)
+    first = [Part(None, None, tuple(lost.get(-1, ())))]
+    return first + [Part(n, m, tuple(lost.get(n, ()))) for n, m in enumerate(conversation.messages)]

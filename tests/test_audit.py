@@ -1,0 +1,361 @@
+"""The audit as a whole: its report, the command, databases that are in use, and sampling."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+
+import jsonschema
+import pytest
+import strategies
+from audit_plants import World
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import crystal_nb as cnb
+from crystal_nb import cli
+from crystal_nb.audit import (
+    QUESTIONS,
+    Answer,
+    AuditReport,
+    Finding,
+    hash_power,
+    integrity,
+    reparse,
+    stale_skips,
+    upper_bound,
+)
+from crystal_nb.audit.stored import hash_keys
+from crystal_nb.scenarios.world import Staged
+
+SCHEMA = json.loads((cnb.samples.fixtures() / "audit" / "schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path, "chatcrystal")
+    world.import_all()
+    return world
+
+
+@pytest.fixture
+def faulty(world: World) -> World:
+    world.edit("s1", "blue", "pink", seen=False)
+    return world
+
+
+def ask(world: World, **more: object) -> AuditReport:
+    return cnb.audit(world.path, world.scan(), config=world.config, progress=False, **more)
+
+
+# The report
+
+
+def test_findings_tables_and_sentences(faulty):
+    report = ask(faulty)
+    assert not report.ok
+    assert report.findings.filter(severity="fault")["conversation_id"].to_list() == ["claude-code:s1"]
+    assert report.findings["question"].dtype.categories.to_list() == list(QUESTIONS)
+    assert report.tables["skips"].filter(source="claude-code")["stale"].to_list() == [1]
+    assert report.summary()[1] == (
+        "Stale skips: of the 12 candidates the pinned check would skip 12; 1 of them is stale."
+    )
+
+
+def test_notes_leave_it_ok(world):
+    report = ask(world)
+    assert (report.ok, report.counts()) == (True, {"fault": 0, "note": 1})
+
+
+def test_the_report_escapes_what_it_shows():
+    text = "<script>alert(1)</script>\x1b[31m"
+    found = Finding("stale-skip", text, text, text, text, 1, "fault")
+    report = AuditReport((Answer("stale skips", text, (found,)),), text)
+    for shown in (report.to_html(), report._repr_html_()):
+        assert "<script>" not in shown
+        assert "\x1b" not in shown
+    assert "\x1b" not in repr(report)
+
+
+def test_the_store_alone_can_be_asked(world):
+    report = cnb.audit(world.path, [], config=world.config)
+    assert (report.candidates, report.ok) == (0, True)
+    assert report.tables["integrity"]["equal"].sum() == 12
+    assert report.tables["costs"].is_empty()
+    assert "Stale skips: not known, as nothing was parsed." in report.summary()
+
+
+def test_without_candidates_all_that_is_here_is_asked(world):
+    assert cnb.audit(world.path, config=world.config).candidates == 12
+
+
+def test_it_can_be_awaited(world):
+    assert asyncio.run(cnb.audit_async(world.path, [], config=world.config)).ok
+
+
+def test_single_questions_take_a_store(faulty):
+    with cnb.open_store(faulty.path) as store:
+        assert stale_skips(store, faulty.scan(), config=faulty.config).kinds() == {"stale-skip": 1}
+        assert integrity(store).findings == ()
+        parsed = reparse(store, faulty.scan(), config=faulty.config)
+        content = hash_power(store, parsed).tables["power"].filter(field="content")
+        assert (content["versions"].to_list(), content["groups"].to_list()) == ([1], [2])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"questions": ["why"]}, {"sample": 0}, {"profile": "bold"}, {"config": 7}],
+)
+def test_wrong_settings_are_refused(world, wrong):
+    with pytest.raises(cnb.ConfigError):
+        cnb.audit(world.path, [], **{"config": world.config, **wrong})
+
+
+def test_a_database_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(cnb.StoreError, match="no such database"):
+        cnb.audit(tmp_path / "none.db", [])
+    assert not list(tmp_path.iterdir())
+
+
+# What each field tells apart
+
+
+def test_the_pairs_have_one_for_each_hashed_field_by_records_and_by_rows():
+    config = cnb.samples.pairs()
+    found = cnb.ablate(cnb.parse(cnb.scan(config=config), config=config))
+    with cnb.Store.in_memory(cnb.PINNED, config) as store:
+        cnb.import_all(store, config=config)
+        power = hash_power(store).tables["power"].filter(hashed=True)
+    assert found["field"].to_list() == list(cnb.HASH_FIELDS)
+    assert found["groups"].to_list() == [1] * 8
+    assert power.select("field", "groups", "conversations").equals(found.select("field", "groups", "conversations"))
+
+
+@settings(max_examples=60)
+@given(st.lists(strategies.conversations, max_size=6))
+def test_rows_tell_apart_what_records_do(conversations):
+    keys = [hash_keys(c.source, c.messages) for c in conversations]
+    for place, field in enumerate((None, *cnb.HASH_FIELDS)):
+        texts = [cnb.canonical_json(c, without=[field] if field else []) for c in conversations]
+        for a, b in combinations(range(len(texts)), 2):
+            assert (keys[a][place] == keys[b][place]) == (texts[a] == texts[b])
+
+
+# Sampling
+
+
+@pytest.mark.parametrize(
+    ("found", "drawn", "share"), [(0, 59, 0.0495), (1, 20, 0.2161), (5, 100, 0.1022), (0, 1, 0.95)]
+)
+def test_the_bound_is_that_of_clopper_and_pearson(found, drawn, share):
+    assert upper_bound(found, drawn) == pytest.approx(share, abs=5e-4)
+
+
+@pytest.mark.parametrize("found", [0, 3, 40])
+def test_the_bound_is_the_same_for_large_samples_by_logarithms(found):
+    from crystal_nb.audit import skips
+
+    exact = upper_bound(found, 1000)
+    assert upper_bound(found, 1001) == pytest.approx(exact, rel=2e-3)
+    assert skips._tail(found, 1000, exact) == pytest.approx(0.05, abs=1e-9)
+
+
+def test_a_sample_is_drawn_by_its_seed_and_says_how_sure_it_is(faulty):
+    report = ask(faulty, sample=8)
+    assert (report.parsed, report.candidates) == (8, 12)
+    *_, total = report.tables["skips"].iter_rows(named=True)
+    assert total["upper_bound"] == upper_bound(total["stale"], 8)
+    assert "with 95 % confidence at most" in report.summary()[1]
+    assert ask(faulty, sample=8).found == report.found
+
+
+# Databases of ChatCrystal and in use
+
+
+def as_chatcrystal(world: World) -> Path:
+    """The same rows as ChatCrystal itself has them: no mark, no columns and tables of this package."""
+    path = world.path.parent / "data" / "chatcrystal.db"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(world.path)) as own, closing(sqlite3.connect(path)) as other:
+        own.backup(other)
+        other.executescript(
+            "PRAGMA application_id = 0; PRAGMA user_version = 0; DROP TABLE migrations; DROP TABLE short_candidates;"
+            "ALTER TABLE conversations DROP COLUMN fingerprint; ALTER TABLE conversations DROP COLUMN parsed_id;"
+            "ALTER TABLE messages DROP COLUMN exact;"
+        )
+    return path
+
+
+def told(report: AuditReport) -> list[object]:
+    return [(f.kind, f.conversation_id, f.evidence, f.count) for f in report.found]
+
+
+def test_a_chatcrystal_database_gives_the_same_answers(faulty):
+    other = cnb.audit(as_chatcrystal(faulty), faulty.scan(), config=faulty.config)
+    assert told(other) == told(ask(faulty))
+
+
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA journal_mode = WAL")
+connection.execute("PRAGMA wal_autocheckpoint = 0")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE conversations SET status = 'summarizing'")
+connection.execute("UPDATE messages SET content = 'changed' WHERE id = 's2-0'")
+connection.execute("COMMIT")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE messages SET content = 'not yet' WHERE id = 's3-0'")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_database_that_another_process_holds_open_stays_as_it_is(faulty, own):
+    path = faulty.path if own else as_chatcrystal(faulty)
+    with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=-1, stdout=-1, text=True) as holder:
+        assert holder.stdout.readline() == "ready\n"
+        before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+        assert any(name.endswith("-wal") for name in before)
+        report = cnb.audit(path, faulty.scan(), config=faulty.config)
+        assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before
+        holder.stdin.close()
+    assert {(f.kind, f.conversation_id) for f in report.found if f.severity == "fault"} == {
+        ("stale-skip", "claude-code:s1"),
+        ("hash-differs", "claude-code:s2"),
+    }
+
+
+def test_an_old_database_without_hashes_can_be_asked(world):
+    path = as_chatcrystal(world)
+    with closing(sqlite3.connect(path)) as connection:
+        for column in ("source_conversation_id", "content_hash", "parser_version"):
+            connection.execute(f"ALTER TABLE conversations DROP COLUMN {column}")
+    report = cnb.audit(path, world.scan(), config=world.config)
+    assert report.answer("integrity").kinds() == {"hash-missing": 2}
+    assert report.answer("stale skips").kinds() == {"unhashed": 12}
+    assert report.ok
+
+
+# The command
+
+
+@pytest.fixture
+def run(world):
+    def run(*words: str):
+        return CliRunner().invoke(cli.app, ["audit", "--home", str(world.home), *words])
+
+    return run
+
+
+def test_the_exit_codes(run, world, tmp_path):
+    assert run("--db", str(world.path)).exit_code == 0
+    world.edit("s1", "blue", "pink", seen=False)
+    assert run("--db", str(world.path)).exit_code == 1
+    assert run("--db", str(tmp_path / "none.db")).exit_code == 2
+    assert run().exit_code == 2
+    assert run("--db", str(world.path), "--json", "--html", str(tmp_path / "a.html")).exit_code == 2
+
+
+def test_json_is_as_the_schema_says(run, world):
+    world.edit("s1", "blue", "pink", seen=False)
+    document = json.loads(run("--db", str(world.path), "--json").stdout)
+    jsonschema.validate(document, SCHEMA)
+    assert [f["kind"] for f in document["findings"] if f["severity"] == "fault"] == ["stale-skip"]
+
+
+def test_json_of_the_samples_is_as_the_schema_says():
+    config = cnb.samples.config()
+    with cnb.Store.in_memory(cnb.PINNED, config) as store:
+        cnb.import_all(store, config=config)
+        document = cnb.audit(store, config=config).document()
+    jsonschema.validate(json.loads(json.dumps(document)), SCHEMA)
+    assert {name for q in document["questions"] for name in q["tables"]} == tables_of_the_schema()
+
+
+def tables_of_the_schema() -> set[str]:
+    return set(SCHEMA["properties"]["questions"]["items"]["properties"]["tables"]["properties"])
+
+
+def test_what_the_schema_does_not_say_is_refused():
+    document = AuditReport(()).document()
+    jsonschema.validate(document, SCHEMA)
+    for wrong in ({"format": 2}, {"ok": "yes"}, {"more": 1}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**document, **wrong}, SCHEMA)
+
+
+def test_a_page_is_written(run, world, tmp_path):
+    result = run("--db", str(world.path), "--html", str(tmp_path / "audit.html"))
+    assert result.exit_code == 0
+    assert (tmp_path / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_pipe_gets_lines_and_the_summary_beside_them(run, world):
+    world.edit("s1", "blue", "pink", seen=False)
+    result = run("--db", str(world.path))
+    first, *rows = result.stdout.splitlines()
+    assert first.split("\t")[:3] == ["severity", "question", "kind"]
+    assert rows[0].split("\t")[:5] == ["fault", "stale skips", "stale-skip", "claude-code", "claude-code:s1"]
+    assert "Stale skips: of the 12 candidates" in result.stderr
+
+
+def test_the_database_of_chatcrystal_is_the_usual_one(run, world):
+    place = world.home / ".chatcrystal" / "data"
+    place.mkdir(parents=True)
+    as_chatcrystal(world).rename(place / "chatcrystal.db")
+    assert f"Audit of {place / 'chatcrystal.db'}" in run().stderr
+
+
+# Databases that hold anything
+
+FOREIGN = """
+CREATE TABLE conversations (id TEXT PRIMARY KEY, source, content_hash, message_count, parser_version, updated_at,
+ source_conversation_id, twice TEXT GENERATED ALWAYS AS (id || id) STORED);
+CREATE TABLE messages (id, conversation_id, type, content, role, thinking, has_code, sort_order, timestamp, exact);
+CREATE TABLE notes (id, conversation_id, created_at, source_type);
+CREATE TABLE tags (note_id, "a""b");
+CREATE TABLE import_log (status, message, created_at);
+CREATE TABLE vector_cleanup_tasks (status, attempts);
+INSERT INTO conversations (id, source, content_hash, message_count) VALUES
+ ('s1', 'codex', 7, 'many'), (NULL, NULL, NULL, NULL), (x'00ff', x'ff', x'ff', -1), (3, 4.5, 'x', 1e300),
+ ('', '', '', '');
+INSERT INTO messages VALUES ('a', 's1', NULL, x'c328', x'00', 4, 'yes', NULL, 5, '{'),
+ (NULL, NULL, 5, 6, 7, 8, 9, 'x', x'01', 'null'), (x'ff', x'00ff', '', '', '', '', '', -1, '2026-13-99', '[7]'),
+ ('a', 's1', 'user', char(0) || 'x', '', '', 0, 0, '2026-01', '{"no": 1}');
+INSERT INTO notes VALUES (1, 's1', 'yesterday', 5), (NULL, NULL, NULL, NULL), ('x', x'ff', 1e9, x'00');
+INSERT INTO tags VALUES (1, 1), (NULL, 2), ('gone', 3);
+INSERT INTO import_log VALUES ('error', NULL, NULL), ('error', x'ff00', 5), (NULL, 1, 2), ('success', 5, 'never');
+INSERT INTO vector_cleanup_tasks VALUES ('pending', 'often'), (NULL, NULL), ('failed', 3);
+"""
+
+
+def test_a_database_that_holds_anything_can_be_asked(world, tmp_path):
+    path = tmp_path / "odd.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FOREIGN)
+    report = cnb.audit(path, world.scan(), config=world.config)
+    jsonschema.validate(json.loads(json.dumps(report.document())), SCHEMA)
+    assert report.answer("integrity").kinds()["orphan-messages"] == 1
+    assert not report.ok
+
+
+def test_an_error_of_a_foreign_adapter_is_shown_without_what_it_quotes(world):
+    class Quoting(Staged):
+        async def parse(self, candidate, config):
+            raise ValueError('no sense in "dear diary"')
+
+    report = cnb.audit(world.path, world.scan(), config=world.config, adapters=[Quoting(cnb.get_adapter("codex"))])
+    failing = [f.evidence for f in report.found if f.kind == "parse-fails"]
+    assert failing == []
+    world.sql("UPDATE conversations SET file_size = 0 WHERE id = 'c0'")
+    report = cnb.audit(world.path, world.scan(), config=world.config, adapters=[Quoting(cnb.get_adapter("codex"))])
+    assert [f.evidence for f in report.found if f.kind == "parse-fails"] == ["ValueError: no sense in ‘…’"]

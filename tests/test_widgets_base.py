@@ -1,0 +1,71 @@
+"""What all widgets share, without a browser."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import crystal_nb as cnb
+from crystal_nb.widgets import markup
+from crystal_nb.widgets.base import Panel
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202eevil\ud83d</td>"
+
+
+class Odd(Panel):
+    title = "Odd"
+    keywords = ("colour",)
+
+    def body(self):
+        return "<p>body</p>"
+
+
+def test_widgets_come_with_the_first_use_of_their_name():
+    loaded = "'ipywidgets' in sys.modules"
+    code = f"import sys, crystal_nb as c; print({loaded}, c.widgets.__name__, {loaded})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "crystal_nb.widgets", "True"]
+
+
+def test_an_unknown_keyword_is_refused_with_a_hint():
+    with pytest.raises(TypeError, match="no keyword 'color'; did you mean 'colour'"):
+        Odd(color=1)
+
+
+def test_an_error_in_a_handler_is_shown_escaped_and_goes_with_the_next_success():
+    def fails():
+        raise ValueError(HOSTILE)
+
+    panel = Odd()
+    panel.guarded(fails)(None)
+    assert 'role="alert"' in panel._alert.value
+    assert "ValueError: &lt;script&gt;" in panel._alert.value
+    panel.guarded(lambda: None)(None)
+    assert panel._alert.value == ""
+
+
+def test_a_panel_has_a_page_that_needs_no_kernel():
+    bundle = Odd()._repr_mimebundle_()
+    assert bundle["text/html"].endswith("<p>body</p></div>")
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert ".cnb" in bundle["text/html"]
+
+
+@pytest.mark.parametrize("shown", [markup.text, markup.block, markup.code, markup.alert])
+def test_text_of_a_history_is_escaped(shown):
+    html = shown(HOSTILE)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "</td>" not in html
+    assert html.replace("\n", "").isprintable()
+    assert html.encode()
+
+
+def test_long_text_is_cut_and_counted():
+    assert markup.text("x" * 1_000_000).endswith("<em>… 998,000 more characters</em>")
+
+
+def test_the_package_names_its_widgets():
+    assert cnb.widgets.__all__ == sorted(cnb.widgets.__all__)

@@ -1,0 +1,299 @@
+"""The hash inspector: its model and its traits, without a browser."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import traitlets
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import conversations, json_values, texts
+
+import crystal_nb as cnb
+from crystal_nb import Conversation, Message
+from crystal_nb.errors import ConfigError
+from crystal_nb.hashing import canonical_json
+from crystal_nb.widgets import HashInspector, hash_html
+from crystal_nb.widgets import hash_view as view
+
+HELLO = Message("user", "hello", role="user", id="m1", timestamp="2026-01-01T10:00:00.000Z")
+REPLY = Message("assistant", "hi <b>there</b>", role="assistant", id="m2", thinking="hm")
+CHAT = Conversation("codex", "7", (HELLO, REPLY), slug="greeting")
+OTHER = msgspec.structs.replace(CHAT, id="8", messages=(HELLO, msgspec.structs.replace(REPLY, content="hi thére")))
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\ud83d"
+
+
+@st.composite
+def edited(draw):
+    """A conversation and edits that can be done to it."""
+    conversation = draw(conversations)
+    count, edits = len(conversation.messages), []
+    for _ in range(draw(st.integers(0, 5))):
+        kinds = ["add", "slug"] + ["set", "role", "move", "drop"] * (count > 0)
+        kind = draw(st.sampled_from(kinds))
+        at = draw(st.integers(0, max(0, count - 1)))
+        if kind == "add":
+            edits.append(("add", draw(st.integers(0, count)), "user", draw(texts)))
+        elif kind == "slug":
+            edits.append(("set", None, "slug", draw(json_values)))
+        elif kind == "set":
+            edits.append(("set", at, "content", draw(texts)))
+        elif kind == "role":
+            edits.append(("set", at, "role", draw(json_values | st.just(cnb.UNSET))))
+        elif kind == "move":
+            edits.append(("move", at, draw(st.integers(0, count - 1))))
+        else:
+            edits.append(("drop", at))
+        count += (kind == "add") - (kind == "drop")
+    return conversation, edits
+
+
+@given(edited())
+def test_the_value_is_the_hash_of_the_edited_conversation(drawn):
+    conversation, edits = drawn
+    inspector = HashInspector(conversation, edits=edits)
+    assert inspector.edited == view.apply_edits(conversation, edits)
+    assert inspector.value == cnb.content_hash(inspector.edited)
+    assert inspector.changed == (inspector.value != cnb.content_hash(conversation))
+    assert inspector.to_html().encode()
+
+
+@given(conversations, st.sets(st.sampled_from(cnb.HASH_FIELDS)))
+def test_the_lines_joined_are_the_canonical_text(conversation, without):
+    lines = view.canonical_lines(conversation, without)
+    assert "".join(text for _, text in lines).encode() == canonical_json(conversation, without=without)
+
+
+@given(texts | json_values | st.just(cnb.UNSET))
+def test_an_edit_box_gives_back_the_value_that_it_was_given(value):
+    kind, text = view.editable(value)
+    assert text.encode("utf-8", "strict") is not None
+    assert text.replace("\n", "").isprintable()
+    back = view.parse_value(kind, text)
+    assert view.value_json(back) == view.value_json(value)
+
+
+@pytest.mark.parametrize(
+    ("edits", "without", "verdict"),
+    [
+        ([], (), "nothing is edited: this is the hash"),
+        ([("set", 0, "timestamp", "x")], (), "timestamp is not part of the hash: unchanged"),
+        ([("set", 0, "content", "x")], (), "content is part of the hash: changed"),
+        ([("set", 0, "content", "x")], ("content",), "content is switched out: unchanged"),
+        ([("set", 0, "hasCode", True)], (), "hasCode is part of the hash: changed"),
+        ([("set", None, "slug", "x")], (), "slug is not part of the hash: unchanged"),
+        ([("set", None, "source", "x")], (), "source is part of the hash: changed"),
+        ([("set", 0, "content", "x"), ("set", 0, "content", "hello")], (), "the edits cancel out: this is the hash"),
+        ([("move", 0, 1)], (), "the order is part of the hash: changed"),
+        ([("move", 0, 1)], ("index",), "the order is switched out: unchanged"),
+        ([("drop", 1)], (), "the number of messages is part of the hash: changed"),
+        (
+            [("set", 0, "id", "x"), ("set", 0, "role", None)],
+            (),
+            "id is not part of the hash, role is part of the hash: changed",
+        ),
+        ([], ("role",), "nothing is edited: the hash without those fields; role is switched out of the canonical text"),
+    ],
+)
+def test_the_verdict_says_why(edits, without, verdict):
+    fields = [f for f in cnb.HASH_FIELDS if f not in without]
+    assert view.Inspection(CHAT, edits, fields).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("edit", "hint"),
+    [
+        (("set", 5, "content", "x"), "no message 5; they are numbered from 0 to 1"),
+        (("set", 0, "colour", "x"), "no field 'colour' to edit; it has type, role"),
+        (("set", None, "messages", ()), "a conversation has no field"),
+        (("set", 0, "content", None), "content must be text, not null"),
+        (("set", 0, "hasCode", "yes"), 'has_code must be true or false, not "yes"'),
+        (("set", 0, "details", {"tools": 1}), "details: Expected"),
+        (("drop", -1), "no message -1"),
+        (("shout", 1), "an edit is"),
+    ],
+)
+def test_what_is_no_edit_is_refused_with_what_is_one(edit, hint):
+    with pytest.raises(ConfigError, match=hint):
+        view.apply_edit(CHAT, edit)
+
+
+def test_details_can_be_edited_as_json():
+    changed = view.apply_edit(CHAT, ("set", 0, "details", {"model": "m", "tools": [{"name": "read"}]}))
+    assert changed.messages[0].details == cnb.Details(model="m", tools=(cnb.ToolCall("read"),))
+    assert cnb.content_hash(changed) == cnb.content_hash(CHAT)
+
+
+def test_details_and_links_show_as_json():
+    details = cnb.Details(model="m", tools=(cnb.ToolCall("read", raw_result=b'"a\\ud83d"'),))
+    known = msgspec.structs.replace(HELLO, details=details)
+    text = view.value_json(known.details)
+    assert '"result":"a\\ud83d"' in text
+    back = view.apply_edit(CHAT, ("set", 0, "details", view.parse_value("JSON", text)))
+    assert view.value_json(back.messages[0].details) == text
+    linked = msgspec.structs.replace(CHAT, links=(cnb.Link("copy-of", "1", "uuids"),))
+    assert view.value_json(linked.links) == '[{"kind":"copy-of","target":"1","evidence":"uuids","is_certain":true}]'
+    assert (
+        view.apply_edit(CHAT, ("set", None, "links", view.parse_value("JSON", view.value_json(linked.links)))) == linked
+    )
+    assert view.value_json(()) == "[]"
+
+
+def test_what_is_not_hashed_is_greyed_and_what_is_switched_out_too():
+    found = view.Inspection(CHAT, (), [f for f in cnb.HASH_FIELDS if f != "role"])
+    html = hash_html.fields(found, 0)
+    assert '<tr class="cnb-in"><th scope="row"><code>content</code>' in html
+    assert '<tr class="cnb-out"><th scope="row"><code>timestamp</code>' in html
+    assert (
+        '<tr class="cnb-out"><th scope="row"><code>role</code></th><td><code>&quot;user&quot;</code></td><td>✗' in html
+    )
+
+
+def test_the_difference_shows_the_changed_line_only():
+    html = hash_html.difference(view.Inspection(CHAT, [("set", 1, "content", "ho")]))
+    assert html.count('class="cnb-del"') == html.count('class="cnb-add"') == 1
+    assert "+       &quot;content&quot;:&quot;ho&quot;," in html
+
+
+def test_a_difference_in_a_long_text_is_cut_to_where_it_is():
+    long = view.apply_edit(CHAT, ("set", 0, "content", "x" * 1_000_000))
+    html = hash_html.difference(view.Inspection(long, [("set", 0, "content", "x" * 500_000 + "HERE" + "x" * 499_996)]))
+    assert "HERE" in html
+    assert len(html) < 3_000
+
+
+def test_a_difference_of_many_messages_stays_small_and_quick():
+    many = msgspec.structs.replace(CHAT, messages=(HELLO, *[REPLY] * 10_000))
+    inspector = HashInspector(many)
+    inspector.edit("drop", 0)
+    assert inspector.value == cnb.content_hash(inspector.edited)
+    assert "more lines" in inspector.to_html()
+    assert len(inspector._message.options) == 200
+    inspector.message = 9_000
+    assert inspector._message.value == 9_000
+
+
+def test_comparing_shows_the_first_differing_byte_in_its_context():
+    html = hash_html.comparison(CHAT, OTHER, ("a", "b"))
+    found = cnb.explain_difference(CHAT, OTHER)
+    assert f'data-byte="{found.byte}"' in html
+    assert "hi <mark>&lt;</mark>b&gt;there" in html
+    assert "hi <mark>t</mark>hére" in html
+    assert "are equal" in hash_html.comparison(CHAT, CHAT, ("a", "b"))
+
+
+def test_one_text_that_begins_the_other_ends_at_the_mark():
+    assert hash_html._marked(b"ab", 2) == "<code>ab<mark>(end)</mark></code>"
+
+
+def test_a_difference_inside_a_character_marks_the_character():
+    assert hash_html._marked("aéb".encode(), 2) == "<code>a<mark>é</mark>b</code>"
+
+
+def test_traits_drive_the_inspector():
+    inspector = HashInspector([CHAT, OTHER], message=1, other=1)
+    assert "Round that byte" in inspector.to_html()
+    inspector.edit("set", 1, "content", "hi thére")
+    assert inspector.value == cnb.content_hash(OTHER)
+    inspector.undo()
+    inspector.fields = tuple(f for f in cnb.HASH_FIELDS if f != "content")
+    assert inspector.value != cnb.content_hash(CHAT)
+    assert not inspector._checks["content"].value
+    inspector.reset()
+    assert inspector.value == cnb.content_hash(CHAT)
+    inspector.conversation = 1
+    assert (inspector.message, inspector.value) == (0, cnb.content_hash(OTHER))
+
+
+def test_changes_can_be_watched():
+    seen = []
+    inspector = HashInspector(CHAT)
+    inspector.observe(lambda change: seen.append(change.new), "value")
+    inspector.edits = [("drop", 0)]
+    inspector.edits = [("drop", 0), ("set", 0, "id", "x")]
+    assert seen == [cnb.content_hash(inspector.edited)]
+
+
+def test_wrong_traits_are_refused_and_leave_the_state():
+    inspector = HashInspector(CHAT)
+    with pytest.raises(traitlets.TraitError, match="no message 9"):
+        inspector.edits = [("drop", 9)]
+    with pytest.raises(traitlets.TraitError, match="not fields of the hash"):
+        inspector.fields = ["colour"]
+    with pytest.raises(traitlets.TraitError, match="there is no conversation 3"):
+        inspector.conversation = 3
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        inspector.value = "x"
+    assert (inspector.edits, inspector.value) == ((), cnb.content_hash(CHAT))
+
+
+@pytest.mark.parametrize("subject", [[], "text", [1]])
+def test_something_else_is_refused(subject):
+    with pytest.raises(ConfigError, match="needs a Conversation"):
+        HashInspector(subject)
+
+
+def test_buttons_do_what_they_say():
+    inspector = HashInspector(CHAT)
+    inspector._step(1)
+    inspector._move(-1)
+    assert [m.id for m in inspector.edited.messages] == ["m2", "m1"]
+    inspector._add()
+    assert [m.id for m in inspector.edited.messages] == ["m2", None, "m1"]
+    inspector._drop()
+    inspector._drop()
+    inspector._drop()
+    assert inspector.edited.messages == ()
+    with pytest.raises(ConfigError, match="has no message"):
+        inspector._drop()
+    inspector._step(1)
+    inspector._add()
+    inspector._field.value = "has_code"
+    assert (inspector._kind.value, inspector._text.value) == ("JSON", "false")
+    inspector._text.value = "true"
+    assert inspector.edited.messages[0].has_code
+    inspector._field.value = "conversation.slug"
+    assert inspector._text.value == "greeting"
+
+
+def test_leaving_the_box_applies_it_and_the_button_does_not_do_it_twice():
+    inspector = HashInspector(CHAT)
+    inspector._apply()
+    assert inspector.edits == ()
+    inspector._text.value = "hey"
+    inspector._apply()
+    assert inspector.edits == (("set", 0, "content", "hey"),)
+    inspector._field.value = "thinking"
+    inspector._kind.value = "absent"
+    assert inspector.edits[1:] == (("set", 0, "thinking", cnb.UNSET),)
+    inspector._field.value = "content"
+    inspector._kind.value, inspector._text.value = "JSON", "5"
+    assert "content must be text" in inspector._alert.value
+    assert len(inspector.edits) == 2
+
+
+def test_finding_a_conversation_offers_those_that_match():
+    inspector = HashInspector([CHAT, OTHER])
+    inspector._find.value = "8"
+    assert [value for _, value in inspector._conversation.options] == [0, 1]
+    inspector._find.value = "greet"
+    assert [value for _, value in inspector._conversation.options] == [0, 1]
+
+
+def test_a_hostile_conversation_shows_as_text():
+    bad = Conversation(HOSTILE, HOSTILE, (Message(HOSTILE, HOSTILE, role=HOSTILE, thinking=HOSTILE, id=HOSTILE),))
+    inspector = HashInspector([bad, CHAT], other=1)
+    inspector.edit("set", 0, "content", HOSTILE + "!")
+    html = inspector.to_html() + inspector._result.value
+    assert "<script" not in html
+    shown = html + inspector._text.value
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert shown.encode()
+    assert repr(inspector).isprintable()
+
+
+def test_a_page_without_a_style_sheet_still_reads():
+    html = HashInspector(CHAT, edits=[("set", 0, "content", "x")]).to_html()
+    assert "● <b>hash changed</b>. content is part of the hash: changed" in html
+    assert html.count("<table>") == 3
