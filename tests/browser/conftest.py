@@ -152,6 +152,8 @@ class Lab:
             window.__nb = w;
             app.shell.activateById(w.id);
             await within('run all', app.commands.execute('notebook:run-all-cells'));
+            // the notebook takes the focus when it is painted, and keys pressed before that would go elsewhere
+            for (let frames = 0; frames < 3; frames++) await new Promise(requestAnimationFrame);
             return w.content.widgets.filter(c => c.model.type === 'code')
               .flatMap(c => c.model.outputs.toJSON()).filter(o => o.output_type === 'error')
               .map(o => o.ename + ': ' + o.evalue);

@@ -80,8 +80,10 @@ def test_filtering_and_reading_go_through_the_kernel(lab):
 
 def test_the_keyboard_is_enough(lab):
     page = lab.run(SETUP).page
+    page.get_by_role("textbox", name="Text").click()
     page.get_by_role("grid", name="Conversations").focus()
     page.keyboard.press("ArrowDown")
+    expect(rows(page).nth(0)).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")

@@ -78,6 +78,8 @@ def test_steps_are_composed_in_the_page(lab):
 
 def test_the_keyboard_is_enough(lab):
     page = lab.run(SETUP).page
+    page.get_by_role("button", name="Prev", exact=True).click()
+    expect(page.locator("[data-scene]")).to_contain_text("Scene 1 of 2")
     page.get_by_role("combobox", name="Scenario").focus()
     page.keyboard.press("ArrowUp")
     expect(page.locator("[data-scene]")).to_contain_text("Scene 2 of 2: again. The same import runs again")

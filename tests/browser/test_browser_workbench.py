@@ -63,6 +63,8 @@ def test_running_the_parsers_cell_again_runs_it_on_the_file(lab):
 
 def test_the_keyboard_is_enough(lab):
     page = lab.run(FILE, PARSER, SHOW).page
+    page.get_by_role("button", name="Run again").click()
+    expect(page.locator("[data-record='None']")).to_be_visible()
     page.get_by_role("grid", name="Raw records").focus()
     page.keyboard.press("End")
     expect(page.locator("[data-record='3']")).to_contain_text("No message came from it")
