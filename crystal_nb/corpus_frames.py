@@ -106,7 +106,7 @@ def _details(parsed: Sequence[ParsedConversation], rows: list[Message]) -> dict[
     """Columns that only careful rules fill."""
     details = [m.details for m in rows]
     if not any(details):
-        return {name: [None] * len(rows) for name in DETAILS}
+        return {n: pl.repeat(None, len(rows), dtype=column.dtype, eager=True) for n, column in DETAILS.items()}
     known = [d or _NO_DETAILS for d in details]
     tools = [d.tools for d in known]
     calls, counts = [call for t in tools for call in t], list(map(len, tools))

@@ -53,8 +53,8 @@ widget
 
 def main(names: list[str]) -> None:
     """Take each widget's picture in the light and in the dark theme."""
-    sys.path.insert(0, str(Path(__file__).parent))
-    from conftest import chromium, jupyterlab, opened
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    from browser.conftest import chromium, jupyterlab, opened
 
     IMAGES.mkdir(exist_ok=True)
     with (
