@@ -230,7 +230,7 @@ async def _collect(
 
 def _write(store: Store, run: Run, outcome: Outcome) -> Outcome:
     """Write one decision; a failure becomes the decision ``error``, with a row in the import log."""
-    if store.changed_elsewhere():
+    if outcome.decision.action != "skip" and store.changed_elsewhere():
         run.states = store.states()
         outcome = decide_anew(run, outcome)
     applied = Applied()

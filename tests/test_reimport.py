@@ -493,3 +493,17 @@ def test_a_plan_foresees_a_foreign_key_in_the_way(tmp_path, config):
         plan = cnb.plan(changed, store, adapters=[adapter], config=config)
         report = cnb.import_all(store, changed, adapters=[adapter], config=config)
         assert plan["action"].to_list() == report.decisions["action"].to_list() == ["error"]
+
+
+@pytest.mark.parametrize("kind", ["chatcrystal", "careful"])
+def test_an_import_of_nothing_new_asks_the_same_however_many_there_are(tmp_path, config, kind):
+    asked: dict[int, list[str]] = {}
+    for number in (3, 30):
+        for n in range(number):
+            put(config.home_path, f"s{n}")
+        with cnb.open_store(tmp_path / f"{number}.db", profile=kind, config=config) as store:
+            cnb.import_all(store, config=config)
+            store.connection.set_trace_callback(asked.setdefault(number, []).append)
+            assert cnb.import_all(store, config=config).skipped == number
+    assert asked[3] == asked[30]
+    assert sum(statement.startswith("SELECT") for statement in asked[30]) == 1
