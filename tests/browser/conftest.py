@@ -258,7 +258,7 @@ def chromium(path: str) -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(pytestconfig: pytest.Config) -> Iterator[Any]:
     above = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent.parent / "conftest.py"))
     assert above is not None
@@ -266,7 +266,7 @@ def browser(pytestconfig: pytest.Config) -> Iterator[Any]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     with jupyterlab(tmp_path_factory.mktemp("lab") / "place") as found:
         yield found
@@ -279,7 +279,7 @@ def lab(browser: Any, server: dict[str, Any]) -> Iterator[Lab]:
         found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def axe() -> str:
     """The source of axe-core, which is no part of this repository: ``npm pack axe-core`` somewhere."""
     path = os.environ.get("CRYSTAL_NB_AXE", "")
