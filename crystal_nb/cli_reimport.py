@@ -23,7 +23,7 @@ from crystal_nb.cli_common import (
 )
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
-from crystal_nb.policy import CAREFUL, policy_of
+from crystal_nb.policy import CAREFUL, Policy, policy_of
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome
@@ -73,7 +73,7 @@ def parse(
 
     Exit codes: 0 all parsed, 1 some conversations failed, 2 could not run.
     """
-    candidates, config, are_samples = _find(names, home, profile)
+    candidates, config, are_samples = _find(names, home, run(_profile, None, profile))
     with shown(len(candidates), "Parsing") as step:
         corpus = run(importer.parse, candidates, config=config, on_progress=lambda *_: step())
     if parquet is not None:
@@ -116,12 +116,15 @@ def import_(
 def _profile(store: Path | None, wanted: str | None) -> str:
     """The profile that was asked for, else that of the store that is there, else the pinned one."""
     if wanted is not None:
-        policy_of(wanted)
-        return wanted
+        return _profile_of(policy_of(wanted))
     if store is None or not store.exists():
         return "chatcrystal"
     with open_store(store, read_only=True) as there:
-        return "careful" if there.policy() is CAREFUL else "chatcrystal"
+        return _profile_of(there.policy())
+
+
+def _profile_of(policy: Policy) -> str:
+    return "careful" if policy is CAREFUL else "chatcrystal"
 
 
 def _opened(path: Path | None, profile: str, config: Config, *, write: bool) -> Store:

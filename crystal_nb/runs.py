@@ -19,7 +19,7 @@ from crystal_nb.errors import AdapterError
 from crystal_nb.fingerprint import Fingerprints
 from crystal_nb.hashing import content_hash
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Conversation
+from crystal_nb.records import Candidate
 from crystal_nb.report import Outcome
 from crystal_nb.states import States
 
@@ -89,8 +89,7 @@ async def _decide(run: Run, candidate: Candidate) -> Outcome:
         if decision.action != "parse" or adapter is None:
             return Outcome(candidate, decision)
         parsed = await _parse(adapter, candidate, run.config)
-        decided = _after_parse(run, candidate, decision, parsed.conversation, content_hash(parsed.conversation))
-        decided = decide.with_reading(decided, parsed.fates)
+        decided = _after_parse(run, candidate, decision, parsed, content_hash(parsed.conversation))
     except Exception as error:
         return Outcome(candidate, decide.failed(decision, reason_of(error)))
     return Outcome(candidate, decided, parsed)
@@ -105,11 +104,12 @@ def _before_parse(run: Run, candidate: Candidate, version: str | None) -> Decisi
     return decision
 
 
-def _after_parse(run: Run, candidate: Candidate, before: Decision, conversation: Conversation, digest: str) -> Decision:
-    stored = run.states.find(candidate, run.policy)
+def _after_parse(run: Run, candidate: Candidate, before: Decision, parsed: Parsed, digest: str) -> Decision:
+    stored, conversation = run.states.find(candidate, run.policy), parsed.conversation
     known = None if stored is None or stored.is_short else stored
     owner = run.states.owner(candidate.source, decide.row_id(before, known, conversation, run.policy), run.policy)
-    return decide.after_parse(before, stored, conversation, digest, run.policy, owner=owner)
+    decided = decide.after_parse(before, stored, conversation, digest, run.policy, owner=owner)
+    return decide.with_reading(decided, parsed.fates)
 
 
 def decide_anew(run: Run, outcome: Outcome) -> Outcome:
@@ -119,7 +119,7 @@ def decide_anew(run: Run, outcome: Outcome) -> Outcome:
         return outcome
     before = _before_parse(run, outcome.candidate, d.parser_version)
     if before.action == "parse":
-        before = _after_parse(run, outcome.candidate, before, parsed.conversation, d.content_hash)
+        before = _after_parse(run, outcome.candidate, before, parsed, d.content_hash)
     return Outcome(outcome.candidate, before, parsed)
 
 

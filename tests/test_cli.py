@@ -332,3 +332,8 @@ def test_a_store_that_is_none_is_refused(run, codex_home, tmp_path):
     (tmp_path / "s.db").write_text("no database")
     result = run("import", "--home", str(codex_home), "--store", str(tmp_path / "s.db"))
     assert (result.exit_code, "no SQLite database" in result.stderr) == (2, True)
+
+
+def test_the_pinned_rules_have_two_names(run, codex_home, tmp_path):
+    for words in (["parse"], ["plan"], ["import", "--store", str(tmp_path / "s.db")]):
+        assert run(*words, "--home", str(codex_home), "--profile", "pinned").exit_code == 0

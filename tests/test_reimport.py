@@ -507,3 +507,18 @@ def test_an_import_of_nothing_new_asks_the_same_however_many_there_are(tmp_path,
             assert cnb.import_all(store, config=config).skipped == number
     assert asked[3] == asked[30]
     assert sum(statement.startswith("SELECT") for statement in asked[30]) == 1
+
+
+def test_a_broken_file_is_not_remembered_either_when_a_neighbour_made_it_decide_anew(tmp_path, config):
+    path = config.home_path / ".claude" / "projects" / "-srv-demo" / "s1-torn.jsonl"
+    path.write_text('{"type": "user", "uuid": "u", "message": {"content": "hi"}}\n' + '{"type": ' * 30)
+    with (
+        cnb.open_store(tmp_path / "c.db", profile="careful", config=config) as one,
+        cnb.open_store(tmp_path / "c.db", config=config) as two,
+    ):
+
+        def neighbour(done: int, *_: object) -> None:
+            two.log_error("/f", "something")
+
+        cnb.import_all(one, config=config, on_progress=neighbour)
+        assert one.connection.execute("SELECT * FROM short_candidates").fetchall() == []
