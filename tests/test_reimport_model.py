@@ -247,7 +247,7 @@ class Imports(RuleBasedStateMachine):
         self.looking.execute("PRAGMA synchronous = OFF")
 
     def opened(self) -> cnb.Store:
-        """The store; what a power cut would lose is not tested here, and a disk may take 50 ms to be sure of a commit."""
+        """The store, which does not wait for the disk: a power cut is not tested here."""
         store = cnb.open_store(self.home / "imports.db", profile=self.policy, config=self.config)
         store._connection.execute("PRAGMA synchronous = OFF")
         return store
