@@ -188,7 +188,7 @@ _DAMAGE = frozenset({"line", "session", "zstd"})
 
 def with_reading(decision: Decision, fates: tuple[Fate, ...]) -> Decision:
     """The decision with a note whether everything could be read, without which too few messages prove nothing."""
-    broken = any(f.status == "dropped" and f.kind in _DAMAGE for f in fates)
+    broken = any(f.status == "dropped" and f.kind in _DAMAGE and f.reason != "blank line" for f in fates)
     return replace(decision, is_clean=False) if broken else decision
 
 

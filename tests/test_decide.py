@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from crystal_nb import decide
 from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.policy import CAREFUL, PINNED, Policy
-from crystal_nb.records import Candidate, Conversation, Message
+from crystal_nb.records import Candidate, Conversation, Fate, Message
 
 few = st.sampled_from(["a", "b"])
 maybe = st.none() | few
@@ -109,6 +109,14 @@ def test_too_few_messages_are_not_stored_whatever_is(policy):
     for known in (None, StoredConversation("codex", "a", content_hash="a")):
         decision = decide.after_parse(start(candidate, known, policy), known, conversation, "a", policy)
         assert (decision.action, decision.reason) == ("skip-short", "It has 1 message; 2 are needed.")
+
+
+@pytest.mark.parametrize(
+    ("reason", "clean"), [("invalid JSON", False), ("not an object", False), ("NUL run", False), ("blank line", True)]
+)
+def test_only_lines_with_something_in_them_make_a_reading_doubtful(reason, clean):
+    before = Decision("codex", "a", "skip-short", "…")
+    assert decide.with_reading(before, (Fate("dropped", "line", reason=reason),)).is_clean is clean
 
 
 def test_what_was_too_short_and_looks_unchanged_stays_out_and_is_new_when_it_grew():
