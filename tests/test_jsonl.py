@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import Raw, Struct
 from strategies import json_values, texts
 
 from crystal_nb import ecma
@@ -133,6 +133,19 @@ def test_a_long_line_is_read_whole(tmp_path):
     file.write_bytes(b'{"type":"' + b"x" * (50 << 20) + b'"}\n{}\n')
     kinds = [r.type for block in read_blocks(file, DECODER) for r in block.records]
     assert [len(kinds[0]), kinds[1]] == [50 << 20, None]
+
+
+class Undecoded(Struct):
+    type: Raw
+
+
+def test_a_long_line_is_read_while_earlier_ones_are_kept_undecoded(tmp_path):
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(b'{"type":"first"}\n{"type":"%s"}\n{"type":"last"}\n' % (b"x" * (3 << 20)))
+    kept = []
+    for block in read_blocks(path, TypedDecoder(Undecoded)):
+        kept += [(bytes(record.type), record) for record in block.records]
+    assert [len(value) for value, _ in kept] == [7, (3 << 20) + 2, 6]
 
 
 def test_deep_nesting_is_read_whatever_the_stack(tmp_path):

@@ -177,7 +177,12 @@ def _line_aligned(
     buffer = _SPARE_BUFFERS.pop() if _SPARE_BUFFERS else bytearray(size)
     filled = 0
     with open(path) as file:
-        while count := _read_into(file, buffer, filled, size):
+        while True:
+            buffer = _with_room(buffer, filled, size)
+            with memoryview(buffer) as view:
+                count = file.readinto(view[filled:])
+            if not count:
+                break
             cut = buffer.rfind(b"\n", filled, filled + count) + 1
             filled += count
             if cut:
@@ -190,12 +195,16 @@ def _line_aligned(
         _SPARE_BUFFERS.append(buffer)
 
 
-def _read_into(file: Readable, buffer: bytearray, filled: int, size: int) -> int:
-    """Read on behind what the buffer holds; it grows when it is full, for a line that is longer."""
-    if filled == len(buffer):
-        buffer.extend(bytes(max(size, len(buffer) // 4)))
-    with memoryview(buffer) as view:
-        return file.readinto(view[filled:]) or 0
+def _with_room(buffer: bytearray, filled: int, size: int) -> bytearray:
+    """The buffer, larger where it is full, for a line that is longer; a new one where a `Raw` still looks at it."""
+    if filled < len(buffer):
+        return buffer
+    room = bytes(max(size, len(buffer) // 4))
+    try:
+        buffer.extend(room)
+    except BufferError:
+        return buffer + room
+    return buffer
 
 
 def _decode_fast(data: bytearray, end: int, decoder: TypedDecoder[S]) -> Block[S] | None:
