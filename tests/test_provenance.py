@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import crystal_nb as cnb
-from crystal_nb.provenance import raw_record
 from crystal_nb.records import Candidate, Fate
+from crystal_nb.rereading import raw_record
 
 
 @pytest.fixture(scope="module")
