@@ -23,6 +23,8 @@ HEAD_BYTES = 96
 _SHOWN_BYTES = 240
 _TYPES = ("user", "assistant", "system")
 _KIND_KEYS = ("type", "kind", "role", "event")
+_Outcome: TypeAlias = tuple[FateStatus, str | None, int | None]
+_NOTHING: _Outcome = ("dropped", "the parser yielded nothing", None)
 
 
 class RawRecord(Struct, frozen=True):
@@ -99,7 +101,7 @@ class ParserSession:
         self.state: dict[Any, Any] = {}
         self.facts: dict[str, Any] = {}
         self.fates: list[Fate] = []
-        self._outcome: tuple[FateStatus, str | None, int | None] | None = None
+        self._outcome: _Outcome | None = None
         self._amended: set[int] = set()
 
     def metadata(
@@ -164,7 +166,7 @@ class ParserSession:
             note = f"{added} messages" if added > 1 else None
             note = self._outcome[1] if self._outcome and self._outcome[0] == "dropped" else note
             self._outcome = ("kept", None, before)
-        status, reason, index = self._outcome or ("dropped", "the parser yielded nothing", None)
+        status, reason, index = self._outcome or _NOTHING
         further = {*range(before, len(self.messages)), *self._amended} - {index}
         also = () if index is None else tuple(sorted(further))
         head = record.data[:HEAD_BYTES] if status == "dropped" else b""

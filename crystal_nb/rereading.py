@@ -5,7 +5,7 @@ holds), or by a key. Where ``file_path`` names another file than the candidate's
 file's name. All forms of a key:
 
 - ``/requests/0``: a JSON pointer into the document, or into the session that the lines of a log add up to;
-  ``""`` is the file as it stands. An index 0 of a value that is no list means that value.
+  ``""`` is the file as it stands. A last index 0 of a value that is no list means that value.
 - ``table/key``, ``key`` (of ``ItemTable``), either with a pointer into the value: ``…#/list/0``.
 - ``ItemTable:key/0#/…``: an item of the list that the row holds; ``ItemTable:key#id``: an entry of an index.
 - ``file#/pointer``, ``file#line 3``, ``file@offset+size``: the same in another file.
@@ -89,7 +89,7 @@ class _Reader:
             return _slice(path, fate.offset, fate.size)
         if fate.key is None:
             raise ValueError("the fate has no place")
-        key = fate.key if fate.file_path is None else fate.key.partition(os.path.basename(path))[2]
+        key = fate.key if fate.file_path is None else _behind(os.path.basename(path), fate.key)
         if span := _SPAN.fullmatch(key):
             return _slice(path, int(span[1]), int(span[2]))
         if line := _LINE.fullmatch(key):
@@ -104,6 +104,14 @@ class _Reader:
         if path not in self._documents:
             self._documents[path] = _document(self.candidate, path)
         return self._documents[path]
+
+
+def _behind(name: str, key: str) -> str:
+    """The place in another file: what stands behind its name."""
+    tail = key.partition(name)[2]
+    if not tail:
+        raise ValueError(f"{key} is no place in {name}")
+    return tail
 
 
 def _document(candidate: Candidate, path: str) -> Any:
@@ -141,7 +149,9 @@ def _unpacked(path: str, offset: int, size: int) -> bytes:
 
 def _line(path: str, number: int) -> bytes:
     with open_file(path) as file:
-        return next(islice(file, number - 1, None))
+        for line in islice(file, number - 1, None):
+            return line
+    raise ValueError("the file ends before the record")
 
 
 def _value(connection: sqlite3.Connection, place: str) -> bytes:
@@ -173,10 +183,11 @@ def _part(document: Any, pointer: str) -> bytes:
 
 
 def _at(value: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    for at, name in enumerate(steps, 1):
+        is_alone = name == "0" and at == len(steps) and not (isinstance(value, dict) and name in value)
         if isinstance(value, list):
             value = value[int(name)]
-        elif name != "0" or (isinstance(value, dict) and name in value):
+        elif not is_alone:
             value = value[name]
     return value

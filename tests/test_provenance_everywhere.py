@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import TREE_FOLDERS
 
 import crystal_nb as cnb
 from crystal_nb.rereading import raw_record
@@ -18,12 +19,13 @@ from crystal_nb.rereading import raw_record
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 HOMES = sorted(p for p in FIXTURES.glob("**/home") if p.is_dir())
 CLOCK = 1_800_000_000_000
+TREE = FIXTURES / "vectors/pinned/tree"
 CASES = [
     pytest.param(home, version, id=f"{home.parent.relative_to(FIXTURES)} {version}")
     for home in HOMES
     for version, adapter in cnb.adapters.versions().items()
     if adapter.name == home.parent.parent.name or home.parent.parent.name == "audit"
-]
+] + [pytest.param(TREE, version, id=f"vectors {version}") for version in cnb.adapters.versions()]
 GONE = "named by the root, but not there"
 WITHOUT_RECORD = {("trae", "665000000000000000000002", 2, "thinking")}
 """A proposal's reasoning stands beside it under a name that has no fate of its own."""
@@ -31,7 +33,8 @@ WITHOUT_RECORD = {("trae", "665000000000000000000002", 2, "thinking")}
 
 @cache
 def corpus(home: Path, version: str) -> cnb.Corpus:
-    config = cnb.Config(home=home, platform="linux", cache_seconds=0, clock=lambda: CLOCK)
+    folders = {source: home / folder for source, folder in TREE_FOLDERS.items()} if home == TREE else {}
+    config = cnb.Config(home=home, folders=folders, platform="linux", cache_seconds=0, clock=lambda: CLOCK)
     return cnb.parse(cnb.scan(version, config=config), config=config)
 
 

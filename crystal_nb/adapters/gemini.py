@@ -311,8 +311,8 @@ def _fates(records: list[RawRecord], replay: _Replay, owners: dict[int, list[int
         head = record.data[:_HEAD_BYTES] if status == "dropped" else b""
         kind = record.kind or next(iter(record.value), "") if isinstance(record.value, dict) else record.kind
         place = (record.line, record.offset, record.size, record.key)
-        own, *also = owners[number] if status in ("kept", "merged") else [None]
-        yield Fate(status, kind, reason, own, *place, head, also=tuple(also))
+        own = owners[number] if status in ("kept", "merged") else []
+        yield Fate(status, kind, reason, own[0] if own else None, *place, head, also=tuple(own[1:]))
 
 
 @dataclass(frozen=True)
