@@ -71,12 +71,12 @@ def raw_records(candidate: Candidate, fates: Iterable[Fate]) -> Iterator[bytes]:
     for fate in fates:
         path = fate.file_path or candidate.file_path
         try:
-            yield reader.read(path, fate)
+            record = reader.read(path, fate)
         except (OSError, sqlite3.Error, ValueError, LookupError, TypeError, RecursionError) as error:
             reason = str(error) or type(error).__name__
-            raise SourceError(
-                f"the record can't be read again: {reason}", source=candidate.source, path=path
-            ) from error
+            message = f"the record can't be read again: {reason}"
+            raise SourceError(message, source=candidate.source, path=path) from error
+        yield record
 
 
 class _Reader:
