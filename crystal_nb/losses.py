@@ -11,8 +11,8 @@ import polars as pl
 
 from crystal_nb.errors import SourceError
 from crystal_nb.frames import Column, Table, to_frame
-from crystal_nb.provenance import raw_record
 from crystal_nb.records import Candidate, Fate
+from crystal_nb.rereading import raw_records
 
 if TYPE_CHECKING:
     from crystal_nb.corpus import ParsedConversation
@@ -72,7 +72,7 @@ def _loss_rows(index: int, p: ParsedConversation, characters: bool) -> Iterator[
 
 def _characters(candidate: Candidate, fates: Sequence[Fate]) -> int | None:
     try:
-        return sum(len(raw_record(candidate, fate).decode("utf-8", "replace").rstrip("\r\n")) for fate in fates)
+        return sum(len(raw.decode("utf-8", "replace").rstrip("\r\n")) for raw in raw_records(candidate, fates))
     except SourceError:
         return None
 

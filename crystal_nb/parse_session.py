@@ -23,6 +23,8 @@ HEAD_BYTES = 96
 _SHOWN_BYTES = 240
 _TYPES = ("user", "assistant", "system")
 _KIND_KEYS = ("type", "kind", "role", "event")
+_Outcome: TypeAlias = tuple[FateStatus, str | None, int | None]
+_NOTHING: _Outcome = ("dropped", "the parser yielded nothing", None)
 
 
 class RawRecord(Struct, frozen=True):
@@ -99,7 +101,8 @@ class ParserSession:
         self.state: dict[Any, Any] = {}
         self.facts: dict[str, Any] = {}
         self.fates: list[Fate] = []
-        self._outcome: tuple[FateStatus, str | None, int | None] | None = None
+        self._outcome: _Outcome | None = None
+        self._amended: set[int] = set()
 
     def metadata(
         self,
@@ -142,10 +145,11 @@ class ParserSession:
             raise IndexError(f"no message {index}; {len(self.messages)} were yielded so far")
         self.messages[at] = _checked(replace(self.messages[at], **changes))
         self._outcome = ("merged", reason, at)
+        self._amended.add(at)
 
     def take(self, record: RawRecord, function: ParserFunction, rules: ParserRules) -> None:
         """Run the function on one record and note the record's fate."""
-        self._outcome, before = None, len(self.messages)
+        self._outcome, self._amended, before = None, set(), len(self.messages)
         note = None
         if record.problem is not None:
             self.drop(record.problem)
@@ -162,7 +166,12 @@ class ParserSession:
             note = f"{added} messages" if added > 1 else None
             note = self._outcome[1] if self._outcome and self._outcome[0] == "dropped" else note
             self._outcome = ("kept", None, before)
-        self.fates.append(_fate(record, *(self._outcome or ("dropped", "the parser yielded nothing", None)), note))
+        status, reason, index = self._outcome or _NOTHING
+        further = {*range(before, len(self.messages)), *self._amended} - {index}
+        also = () if index is None else tuple(sorted(further))
+        head = record.data[:HEAD_BYTES] if status == "dropped" else b""
+        place = (record.line, record.offset, record.size, record.key)
+        self.fates.append(Fate(status, record.kind, reason, index, *place, head, note, also))
 
     def _add(self, message: Any) -> None:
         message = _checked(message)
@@ -178,7 +187,7 @@ class ParserSession:
             order = _order_in_time(messages)
             place = {old: new for new, old in enumerate(order)}
             messages = tuple(messages[old] for old in order)
-            fates = [f if f.message_index is None else replace(f, message_index=place[f.message_index]) for f in fates]
+            fates = [_moved(f, place) for f in fates]
         facts = {"id": self.candidate.id, "project_dir": self.candidate.project_dir, **self.facts}
         facts.setdefault("project_name", last_path_part(facts["project_dir"]))
         first, last = (messages[0].timestamp, messages[-1].timestamp) if messages else (None, None)
@@ -251,9 +260,11 @@ def _checked(message: Any) -> Message:
     return message
 
 
-def _fate(record: RawRecord, status: FateStatus, reason: str | None, index: int | None, note: str | None) -> Fate:
-    head = record.data[:HEAD_BYTES] if status == "dropped" else b""
-    return Fate(status, record.kind, reason, index, record.line, record.offset, record.size, record.key, head, note)
+def _moved(fate: Fate, place: dict[int, int]) -> Fate:
+    """The fate with its messages where they stand now."""
+    if fate.message_index is None:
+        return fate
+    return replace(fate, message_index=place[fate.message_index], also=tuple(sorted(place[at] for at in fate.also)))
 
 
 def _located(error: Exception, function: ParserFunction, record: RawRecord, candidate: Candidate) -> ParseError:

@@ -1,28 +1,24 @@
-"""From a value of a frame back to the raw text in the tool's own file.
-
-A fate says where its record stands: line, offset and size in a text file (of a compressed one, in what
-it holds), or a key: a JSON pointer into a document (``/requests/0``), a table and a key of a database
-(``cursorDiskKV/bubbleId:…``), either with a pointer into that value (``…#/list/0``).
-"""
+"""From a value of a frame back to the raw text in the tool's own file."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from crystal_nb import ecma
-from crystal_nb.adapters import vscdb
-from crystal_nb.adapters.base import open_file, read_file
-from crystal_nb.errors import SourceError
 from crystal_nb.records import Candidate, Fate, Message
+from crystal_nb.rereading import raw_records
 
-__all__ = ["SourceText", "raw_record", "sources_of"]
+__all__ = ["SourceText", "sources_of"]
 
-_TABLES = ("cursorDiskKV", "ItemTable")
+_START = re.compile(r'[{\[]\s*["{]')
+_TRIES = 100
+_WORD = re.compile(r"\w+")
 
 
 class SourceText(Struct, frozen=True):
@@ -54,115 +50,80 @@ class SourceText(Struct, frozen=True):
         return self.text
 
 
-def raw_record(candidate: Candidate, fate: Fate) -> bytes:
-    r"""Bytes of the record that a fate is about.
+class _Leaf(NamedTuple):
+    """A text or other single value in a raw record; the record itself has no pointer."""
 
-    Raises
-    ------
-    SourceError
-        If the file can't be read, or has nothing there any more.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-    ...     _ = file.write(b"{}\n[]\n")
-    ...     file.flush()
-    ...     candidate = Candidate("codex", "7", file.name, 6, "", "")
-    ...     raw_record(candidate, Fate("dropped", "line", offset=3, size=3))
-    b'[]\n'
-    """
-    try:
-        data = _read(candidate.file_path, fate)
-    except (OSError, sqlite3.Error, ValueError, LookupError, TypeError, RecursionError) as error:
-        reason = str(error) or type(error).__name__
-        raise SourceError(
-            f"the record can't be read again: {reason}", source=candidate.source, path=candidate.file_path
-        ) from error
-    if fate.offset is not None and fate.size is not None and len(data) != fate.size:
-        raise SourceError("the file ends before the record", source=candidate.source, path=candidate.file_path)
-    return data
-
-
-def _read(path: str, fate: Fate) -> bytes:
-    if fate.offset is not None and fate.size is not None:
-        return _slice(path, fate.offset, fate.size)
-    if fate.key is None:
-        raise ValueError("the fate has no place")
-    if fate.key.startswith("/"):
-        return _part(read_file(path), fate.key)
-    key, _, pointer = fate.key.partition("#")
-    value = vscdb.read(path, lambda connection: _value(connection, key), wal=True)
-    return _part(value, pointer) if pointer else value
-
-
-def _slice(path: str, offset: int, size: int) -> bytes:
-    if path.endswith(".zst"):
-        return _decompressed(path, offset, size)
-    with open_file(path) as file:
-        file.seek(offset)
-        return file.read(size) or b""
-
-
-def _decompressed(path: str, offset: int, size: int) -> bytes:
-    import zstandard
-
-    with open_file(path) as file, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as stream:
-        while offset > 0:
-            skipped = len(stream.read(min(offset, 1 << 20)))
-            if not skipped:
-                return b""
-            offset -= skipped
-        return bytes(stream.read(size))
-
-
-def _value(connection: sqlite3.Connection, place: str) -> bytes:
-    table, _, key = place.partition("/")
-    if table not in _TABLES:
-        table, key = "ItemTable", place
-    row = connection.execute(f"SELECT value FROM {table} WHERE key = CAST(? AS TEXT)", (key,)).fetchone()
-    if row is None:
-        raise LookupError(f"{table} has no {key}")
-    return row[0] if isinstance(row[0], bytes) else str(row[0]).encode()
-
-
-def _part(document: bytes, pointer: str) -> bytes:
-    return ecma.json_text(_at(ecma.parse_json(document.decode("utf-8", "replace")), pointer)).encode(
-        "utf-8", "surrogatepass"
-    )
-
-
-def _at(value: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        value = value[int(name)] if isinstance(value, list) else value[name]
-    return value
+    fate: Fate
+    pointer: str | None
+    value: Any
 
 
 def sources_of(
     candidate: Candidate, fates: Sequence[Fate], index: int, message: Message, field: str | None
 ) -> list[SourceText]:
     """Raw text behind a message, or behind one of its fields, a part per record that gave to it."""
-    found = []
-    for fate in fates:
-        if fate.message_index == index and fate.status in ("kept", "merged"):
-            text = raw_record(candidate, fate).decode("utf-8", "replace")
-            place = (candidate.file_path, fate.line, fate.offset, fate.size, fate.key)
-            if field is None:
-                found.append(SourceText(text, *place))
-            else:
-                parts = _parts_of(text, getattr(message, field))
-                found += [SourceText(part, *place, pointer) for pointer, part in parts]
-    return found
+    given = [fate for fate in fates if fate.status in ("kept", "merged") and index in fate.messages]
+    texts = [raw.decode("utf-8", "replace") for raw in raw_records(candidate, given)]
+    if field is None:
+        return [_source(candidate, fate, text) for fate, text in zip(given, texts, strict=True)]
+    is_plain = candidate.file_path.endswith(".txt")
+    leaves = [_Leaf(f, *leaf) for f, text in zip(given, texts, strict=True) for leaf in _leaves_of(text, is_plain)]
+    parts = _parts_of(leaves, getattr(message, field))
+    return [_source(candidate, p.fate, _shown(p), p.pointer) for p in parts]
 
 
-def _parts_of(record: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Parts of a record whose value is the given one, or is a text that makes it up or contains it."""
+def _source(candidate: Candidate, fate: Fate, text: str, pointer: str | None = None) -> SourceText:
+    path = fate.file_path or candidate.file_path
+    return SourceText(text, path, fate.line, fate.offset, fate.size, fate.key, pointer)
+
+
+def _shown(leaf: _Leaf) -> str:
+    return leaf.value if leaf.pointer is None else json.dumps(leaf.value, ensure_ascii=False)
+
+
+def _parts_of(leaves: list[_Leaf], value: Any) -> list[_Leaf]:
+    """Leaves that are the value, make it up or contain it; else those that have a line of it, or most of its words."""
+    found = [leaf for leaf in leaves if _gave(leaf.value, value)]
+    if found or not isinstance(value, str):
+        return found
+    texts = [leaf for leaf in leaves if isinstance(leaf.value, str)]
+    lines = [line for line in map(ecma.trim, value.splitlines()) if line]
+    if found := [leaf for leaf in texts if any(line in leaf.value for line in lines)]:
+        return found
+    words = set(_WORD.findall(value))
+    counts = [sum(word in leaf.value for word in words) for leaf in texts]
+    return [leaf for leaf, count in zip(texts, counts, strict=True) if count and count == max(counts)]
+
+
+def _leaves_of(record: str, is_plain: bool) -> Iterator[tuple[str | None, Any]]:
+    """Pointers and values of all that is neither object nor array in the JSON of a record, be it torn or padded.
+
+    A record that is plain text is one value.
+    """
+    documents = [] if is_plain else list(_documents(record))
+    if not documents:
+        yield None, record
+    for document in documents:
+        yield from _leaves(document)
+
+
+def _documents(record: str) -> Iterator[Any]:
     try:
-        document = ecma.parse_json(record)
+        yield ecma.parse_json(record.strip("\0\ufeff \t\r\n"))
     except ValueError:
-        return
-    for pointer, leaf in _leaves(document):
-        if _gave(leaf, value):
-            yield pointer, json.dumps(leaf, ensure_ascii=False)
+        yield from _values_in(record)
+
+
+def _values_in(text: str) -> Iterator[Any]:
+    """JSON objects and arrays in a text that is no JSON as a whole."""
+    decoder, at = json.JSONDecoder(strict=False), 0
+    for start in islice(_START.finditer(text), _TRIES):
+        if start.start() >= at:
+            try:
+                value, at = decoder.raw_decode(text, start.start())
+            except (ValueError, RecursionError):
+                continue
+            yield value
 
 
 def _leaves(document: Any) -> Iterator[tuple[str, Any]]:

@@ -200,6 +200,10 @@ class Fate(Struct, frozen=True, gc=False):
         First bytes of a dropped record; `excerpt` shows them.
     note : str | None
         Anything else worth knowing, such as a line that Node 24 would split.
+    also : tuple[int, ...]
+        Positions of further messages that it became or went into.
+    file_path : str | None
+        File or database that holds it; None: the candidate's own.
     """
 
     status: FateStatus
@@ -212,6 +216,17 @@ class Fate(Struct, frozen=True, gc=False):
     key: str | None = None
     head: bytes = b""
     note: str | None = None
+    also: tuple[int, ...] = ()
+    file_path: str | None = None
+
+    @property
+    def messages(self) -> tuple[int, ...]:
+        """Positions of all messages that the record became or went into.
+
+        >>> Fate("kept", "x", message_index=4, also=(5,)).messages, Fate("dropped", "x").messages
+        ((4, 5), ())
+        """
+        return () if self.message_index is None else (self.message_index, *self.also)
 
     @property
     def excerpt(self) -> str:

@@ -369,6 +369,29 @@ def test_where_the_border_is_undecidable_all_is_kept_and_it_says_so(home, has_pa
     assert ("copy-of", False) in {(link.kind, link.is_certain) for link in parsed.conversation.links}
 
 
+SELF = THREAD + "01"
+ITSELF = {
+    "fork": {"forked_from_id": SELF},
+    "thread": {"parent_thread_id": SELF},
+    "spawn": {"source": {"subagent": {"thread_spawn": {"parent_thread_id": SELF}}}},
+    "base": {"history_base": {"thread_id": SELF}},
+}
+
+
+@pytest.mark.parametrize("of_itself", ITSELF.values(), ids=ITSELF)
+@pytest.mark.parametrize("names", [[SELF], [f"{SELF}_{THREAD}02"], [SELF, f"{SELF}_{THREAD}02"]], ids="+".join)
+def test_no_edge_leads_from_a_thread_to_itself(home, of_itself, names):
+    for at, name in enumerate(names, 1):
+        data = lines(meta(SELF, **of_itself), event("task_started", turn_id="p"), prompt(f"x{at}"))
+        home(f"rollout-2026-01-0{at}T00-00-00-{name}.jsonl", data)
+    parsed = all_of(home)
+    for id, one in parsed.items():
+        assert one.conversation.parent_id is None
+        assert id not in [link.target for link in one.conversation.links]
+        assert any(not link.is_certain for link in one.conversation.links) or "history_base" in of_itself
+    assert ("u", f"x{len(names)}") in talk(parsed[SELF])
+
+
 def test_a_sub_agent_is_part_of_its_parent(home):
     source = {"subagent": {"thread_spawn": {"parent_thread_id": "P", "depth": 1}}}
     home(f"{NAME}{THREAD}01.jsonl", lines(meta(THREAD + "01", source=source), prompt("x")))

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import crystal_nb as cnb
-from crystal_nb.provenance import raw_record
-from crystal_nb.records import Candidate, Fate
+from crystal_nb.parse_session import ParserRules, RawRecord, run_parser
+from crystal_nb.provenance import sources_of
+from crystal_nb.rereading import raw_record
 
 
 @pytest.fixture(scope="module")
@@ -84,26 +85,64 @@ def test_a_file_that_is_gone_or_shorter_is_an_error_with_its_name(tmp_path):
         corpus.source_of("codex", corpus.parsed[0].candidate.id, 0)
 
 
-@pytest.mark.parametrize("key", ["/no/such", "/requests/9", "/requests/x", "nothing/here", "cursorDiskKV/none", ""])
-def test_a_key_that_leads_nowhere_is_an_error(tmp_path, key):
-    path = tmp_path / "session.json"
-    path.write_text('{"requests": []}')
-    with pytest.raises(cnb.SourceError, match=r"session\.json"):
-        raw_record(Candidate("copilot", "7", str(path), 1, "", ""), Fate("dropped", "x", key=key or None))
+def test_a_record_of_several_messages_leads_to_each_also_after_sorting_by_time():
+    def say(record, session):
+        if "fix" in record:
+            session.amend(0, content=record["fix"])
+        for text, at in record.get("says", ()):
+            yield cnb.Message("user", text, timestamp=at)
+
+    values = [{"says": [["d", 4], ["a", 1]]}, {"says": [["c", 3], ["b", 2]], "fix": "dd"}, {"fix": "D"}]
+    records = [RawRecord(value, b"{}", line=number) for number, value in enumerate(values, 1)]
+    candidate = cnb.Candidate("mine", "7", "/f", 1, "", "")
+    parsed = run_parser(say, records, candidate, ParserRules("mine@1"), cnb.Config(), by_time=True)
+    assert [m.content for m in parsed.conversation.messages] == ["a", "b", "c", "D"]
+    assert [f.messages for f in parsed.fates] == [(3, 0), (2, 1, 3), (3,)]
 
 
-def test_a_pointer_with_escaped_steps_is_followed(tmp_path):
-    path = tmp_path / "session.json"
-    path.write_text('{"a/b": {"~": [1, "x"]}}')
-    fate = Fate("dropped", "x", key="/a~1b/~0/1")
-    assert raw_record(Candidate("copilot", "7", str(path), 1, "", ""), fate) == b'"x"'
+def test_a_list_of_messages_in_one_line_leads_to_each(tmp_path):
+    path = tmp_path / ".gemini/tmp/p/chats/session-x.jsonl"
+    path.parent.mkdir(parents=True)
+    said = [{"id": id, "type": "user", "content": f"text of {id}"} for id in "abc"]
+    lines = [{"sessionId": "x"}, said[1], {"$set": {"messages": said}}, {**said[0], "content": "text of a, again"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    config = cnb.Config(home=tmp_path)
+    corpus = cnb.parse(cnb.scan("gemini", config=config), config=config)
+    found = [[part.line for part in corpus.source_of("gemini", "x", index)] for index in range(3)]
+    assert found == [[3, 4], [2, 3], [3]]
+    (part,) = corpus.source_of("gemini", "x", 2, "content")
+    assert (json.loads(part.text), part.pointer) == ("text of c", "/$set/messages/2/content")
 
 
-def test_a_compressed_file_is_read_where_the_text_stands(tmp_path):
-    zstandard = pytest.importorskip("zstandard")
-    path = tmp_path / "rollout.jsonl.zst"
-    path.write_bytes(zstandard.ZstdCompressor().compress(b"0123456789" * 300_000))
-    candidate = Candidate("codex", "7", str(path), 1, "", "")
-    assert raw_record(candidate, Fate("dropped", "x", offset=2_000_003, size=4)) == b"3456"
-    with pytest.raises(cnb.SourceError, match="ends before"):
-        raw_record(candidate, Fate("dropped", "x", offset=4_000_000, size=4))
+def test_a_line_of_a_log_leads_to_each_message_that_it_brought(tmp_path):
+    path = tmp_path / ".config/Code/User/workspaceStorage/w/chatSessions/s.jsonl"
+    path.parent.mkdir(parents=True)
+    turn = {"requestId": "r", "timestamp": 1, "message": {"text": "Why?"}, "response": [{"value": "Because."}]}
+    path.write_text(json.dumps({"kind": 0, "v": {"requests": [turn]}}) + "\n")
+    config = cnb.Config(home=tmp_path, platform="linux")
+    corpus = cnb.parse(cnb.scan("copilot", profile="careful", config=config), config=config)
+    found = [corpus.source_of("copilot", "s", index, "content") for index in range(2)]
+    assert [(part.line, json.loads(part.text)) for (part,) in found] == [(1, "Why?"), (1, "Because.")]
+
+
+def test_a_text_that_the_rules_wrap_leads_to_the_value_that_has_its_words(tmp_path):
+    path = tmp_path / ".codex/sessions/rollout-x.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    line = json.dumps({"noise": "x", "in": "<name>/cost</name><args>today</args>"})
+    candidate = cnb.Candidate("codex", "x", str(path), 1, "", "")
+    path.write_text(line)
+    fate = cnb.Fate("kept", "x", message_index=0, offset=0, size=len(line))
+    (part,) = sources_of(candidate, [fate], 0, cnb.Message("user", "/cost today"), "content")
+    assert part.pointer == "/in"
+
+
+@pytest.mark.parametrize("padding", ["\ufeff", "\0\0", '{"type":"torn ', ""])
+def test_a_value_in_a_padded_or_torn_line_is_found(tmp_path, padding):
+    path = tmp_path / "rollout-x.jsonl"
+    line = (padding + '{"in": "hi there"}\n').encode()
+    path.write_bytes(line)
+    candidate = cnb.Candidate("codex", "x", str(path), 1, "", "")
+    fate = cnb.Fate("kept", "x", message_index=0, offset=0, size=len(line))
+    (part,) = sources_of(candidate, [fate], 0, cnb.Message("user", "hi there"), "content")
+    assert (part.text, part.pointer) == ('"hi there"', "/in")

@@ -78,6 +78,9 @@ class Adapter:
         Parses one candidate; an ``OSError`` becomes a `ParseError`.
     rules
         The parsing rules in force.
+    document
+        Gives, for a file and the rules, the value that the JSON pointers of its fates lead into; None: the
+        file's own JSON.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Adapter:
     candidates: Callable[[Path, Config], list[Candidate]]
     read: Callable[[Candidate, Any, Config], Parsed]
     rules: Rules
+    document: Callable[[Path, Any], Any] | None = field(default=None, kw_only=True)
 
     @property
     def parser_version(self) -> str:

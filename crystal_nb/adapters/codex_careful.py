@@ -27,7 +27,7 @@ from crystal_nb.adapters.codex_files import Opened, Rollout, rollouts, sessions_
 from crystal_nb.adapters.codex_lineage import Part, border, chain, covered
 from crystal_nb.adapters.codex_lines import read_bare
 from crystal_nb.adapters.codex_pinned import ADAPTER, NAME, thread_name
-from crystal_nb.adapters.codex_reading import NO_OBJECT, Outcomes, fates_of
+from crystal_nb.adapters.codex_reading import NO_OBJECT, Outcomes, fates_of, span_key
 from crystal_nb.adapters.codex_rules import V2, CodexRules
 from crystal_nb.adapters.codex_shapes import DOCUMENT, LINE, Bare, Document, Session, as_text
 from crystal_nb.adapters.codex_thread import Thread
@@ -119,7 +119,7 @@ def _read_part(thread: Thread, fates: list[Fate], part: Part) -> None:
     path = part.rollout.path
     line, thread.place = thread.line, f"{part.rollout.rollout}:line-"
     try:
-        _read_lines(thread, fates, path, None, part, key=os.path.basename(path))
+        _read_lines(thread, fates, path, None, part, other=path)
     except (OSError, ParseError) as error:
         evidence = f"session_meta.history_base, which can't be read: {error}"
         thread.links.append(Link("continued-from", part.rollout.id, evidence, False))
@@ -148,7 +148,7 @@ def _read_lines(
     path: str,
     look_back: Callable[[], None] | None,
     part: Part | None,
-    key: str | None = None,
+    other: str | None = None,
 ) -> None:
     """Read a rollout: the candidate's own (then ``part`` is what another one takes over), or an earlier one's part."""
     opened: list[Opened] = []
@@ -159,8 +159,8 @@ def _read_lines(
 
     end = 0
     for block in read_blocks(path, LINE, open=open):
-        made = Outcomes(thread, block, look_back, part, key).read()
-        fates += fates_of(block, made, key)
+        made = Outcomes(thread, block, look_back, part, other).read()
+        fates += fates_of(block, made, other)
         end = block.offset + block.end
         if len(made) < len(block.records):
             break
@@ -168,7 +168,8 @@ def _read_lines(
         if not end:
             raise ParseError(f"the compressed data is damaged: {damage}", source=NAME, path=path)
         reason = f"the compressed data is damaged from here: {damage}"
-        fates.append(Fate("dropped", "zstd", reason, offset=None if key else end, size=None if key else 0, key=key))
+        place = {"offset": end, "size": 0} if other is None else {"key": span_key(other, end, 0), "file_path": other}
+        fates.append(Fate("dropped", "zstd", reason, **place))
 
 
 def _keep_reasoning(thread: Thread, fates: list[Fate]) -> None:

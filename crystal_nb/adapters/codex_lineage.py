@@ -14,7 +14,7 @@ from crystal_nb.adapters.base import TimedCache
 from crystal_nb.adapters.codex_files import Rollout, head_of, rollouts, sessions_root, turns_of
 from crystal_nb.adapters.codex_shapes import Wide, as_text
 from crystal_nb.config import Config
-from crystal_nb.details import Link
+from crystal_nb.details import Link, LinkKind
 
 __all__ = ["Border", "Part", "border", "chain", "covered", "links_of_meta"]
 
@@ -90,7 +90,9 @@ def chain(thread: str, path: str, base: Any, config: Config) -> tuple[list[Part]
         evidence = "session_meta.history_base"
         if found is None or id in seen or found.path == path:
             why = "goes round in a circle" if found else "names a missing rollout"
-            return parts, Link("continued-from", id or None, f"{evidence} {why}", False)
+            is_own = found.path == path if found else id == thread
+            target = None if is_own else found.id if found else id or None
+            return parts, Link("continued-from", target, f"{evidence} {why}", False)
         link = link or Link("continued-from", found.id, evidence)
         if found.thread != thread:
             return parts, link
@@ -121,18 +123,21 @@ def covered(path: str, id: Any, config: Config) -> tuple[Part | None, Link | Non
     return mine, Link("copy-of", newest.id, evidence, mine is not None)
 
 
-def links_of_meta(meta: Wide) -> tuple[str | None, str | None, list[Link]]:
-    """Parent that is forked from, parent that this is a sub-agent of, and the links that say so."""
-    links = []
-    forked = as_text(meta.forked_from_id) or None
-    if forked is not None:
-        links.append(Link("forked-from", forked, "session_meta.forked_from_id"))
-    spawned, evidence = _spawned_by(meta)
-    if spawned is not None:
-        links.append(Link("subagent-of", spawned, evidence))
-    elif evidence:
-        links.append(Link("subagent-of", None, evidence, False))
-    return forked, spawned, links
+def links_of_meta(meta: Wide, own: str | None) -> tuple[str | None, str | None, list[Link]]:
+    """Parent that is forked from, parent that this is a sub-agent of, and the links that say so.
+
+    A thread that names itself has no such parent, and the link says that it can't be told.
+    """
+    forked, (spawned, evidence) = as_text(meta.forked_from_id) or None, _spawned_by(meta)
+    links = [_edge("forked-from", forked, "session_meta.forked_from_id", own)] if forked else []
+    links += [_edge("subagent-of", spawned, evidence, own)] if evidence else []
+    return None if forked == own else forked, None if spawned == own else spawned, links
+
+
+def _edge(kind: LinkKind, target: str | None, evidence: str, own: str | None) -> Link:
+    if target is not None and target == own:
+        return Link(kind, None, f"{evidence} names the thread itself", False)
+    return Link(kind, target, evidence, target is not None)
 
 
 def _spawned_by(meta: Wide) -> tuple[str | None, str]:

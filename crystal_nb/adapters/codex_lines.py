@@ -50,7 +50,7 @@ def read_meta(kind: str, meta: Wide, thread: Thread) -> Outcome:
     thread.id, thread.cwd = id or thread.id, as_text(meta.cwd) or thread.cwd
     thread.git_branch = as_text(meta.git.branch) or None if isinstance(meta.git, Git) else None
     thread.version = as_text(meta.cli_version) or None
-    thread.forked_from, thread.parent_id, links = links_of_meta(meta)
+    thread.forked_from, thread.parent_id, links = links_of_meta(meta, thread.id)
     thread.links += links
     thread.history_base = meta.history_base
     if isinstance(meta.history_base, dict):  # then nothing is copied

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from crystal_nb.adapters.jsonl import HEAD_BYTES, Block, Broken
 from crystal_nb.adapters.typed import NotAnObject
 from crystal_nb.records import Fate
 
-__all__ = ["NO_OBJECT", "Outcomes", "fates_of"]
+__all__ = ["NO_OBJECT", "Outcomes", "fates_of", "span_key"]
 
 _ENVELOPE = b'{"timestamp":'
 _JUNK = b"\0 \t\r\n"
@@ -33,22 +34,27 @@ class Outcomes:
         Called when a session_meta said where the thread comes from.
     part
         Up to where a rollout holds another's beginning.
-    key
-        Name of the file, where it is not the candidate's own.
+    other
+        Path of the file, where it is not the candidate's own.
     """
 
     def __init__(
-        self, thread: Thread, block: Block[RawLine], look_back: Callable[[], None] | None, part: Part | None, key: Any
+        self,
+        thread: Thread,
+        block: Block[RawLine],
+        look_back: Callable[[], None] | None,
+        part: Part | None,
+        other: str | None,
     ) -> None:
-        self.thread, self.block, self.look_back, self.part, self.key = thread, block, look_back, part, key
+        self.thread, self.block, self.look_back, self.part, self.other = thread, block, look_back, part, other
         known = self.tables = tables(thread.rules)
         self.items, self.events, self.lines = known.items, known.events, known.lines
 
     def read(self) -> list[Outcome]:
         """One outcome per line, up to the end of the part."""
         limit = self._limit()
-        records = self.block.records if self.key is None else self.block.records[:limit]
-        taken_over = 0 if self.key is not None else limit
+        records = self.block.records if self.other is None else self.block.records[:limit]
+        taken_over = 0 if self.other is not None else limit
         made: list[Outcome] = []
         thread, apply, add, first = self.thread, self._apply, made.append, self.block.first_line
         for at, record in enumerate(records):
@@ -66,7 +72,7 @@ class Outcomes:
         part, block = self.part, self.block
         count = len(block.records)
         if part is None:
-            return 0 if self.key is None else count
+            return 0 if self.other is None else count
         if part.end_offset is not None:
             return sum(block.offset + start < part.end_offset for start in block.starts)
         if part.end_ordinal is not None:
@@ -166,14 +172,21 @@ NO_OBJECT: Outcome = ("dropped", "line", "not an object", None)
 _TAKEN_OVER = "shown in the thread's newest rollout"
 
 
-def fates_of(block: Block[Any], outcomes: list[Outcome], name: str | None) -> list[Fate]:
+def fates_of(block: Block[Any], outcomes: list[Outcome], other: str | None) -> list[Fate]:
     """Fates of a block's lines, as far as there are outcomes.
 
     Those of another file have its name, offset and size as their key, since an offset is one in the candidate's file.
+
+    Parameters
+    ----------
+    block, outcomes
+        The lines and what became of them.
+    other
+        Path of the file, where it is not the candidate's own.
     """
     base, data, line = block.offset, block.data, block.first_line
     places = enumerate(zip(outcomes, block.starts, block.stops, strict=False), line)
-    if name is None:
+    if other is None:
         return [
             Fate(status, kind, reason, index, line, base + start, stop - start)
             if status != "dropped"
@@ -181,9 +194,19 @@ def fates_of(block: Block[Any], outcomes: list[Outcome], name: str | None) -> li
             for line, ((status, kind, reason, index), start, stop) in places
         ]
     return [
-        Fate(*outcome, line, key=f"{name}@{base + start}+{stop - start}", head=_head(data, start, stop))
+        Fate(*outcome, line, None, None, key, _head(data, start, stop), file_path=other)
         for line, (outcome, start, stop) in places
+        for key in [span_key(other, base + start, stop - start)]
     ]
+
+
+def span_key(path: str, offset: int, size: int) -> str:
+    """Key of a record in another file.
+
+    >>> span_key("/a/rollout-b.jsonl", 120, 64)
+    'rollout-b.jsonl@120+64'
+    """
+    return f"{os.path.basename(path)}@{offset}+{size}"
 
 
 def _head(data: bytearray, start: int, stop: int) -> bytes:

@@ -30,9 +30,10 @@ from crystal_nb.adapters.copilot_places import (
     project_path,
     roots,
     session_files,
+    transcript_of,
     window_of,
 )
-from crystal_nb.adapters.copilot_reading import Reading, read_session, read_stable
+from crystal_nb.adapters.copilot_reading import Reading, document, read_session, read_stable
 from crystal_nb.adapters.copilot_rules import V2, CopilotRules
 from crystal_nb.adapters.copilot_transcript import read_transcript
 from crystal_nb.adapters.copilot_turns import Turns, read_turns, shown_bytes
@@ -86,16 +87,17 @@ def _read_file(candidate: Candidate, path: Path, rules: CopilotRules, config: Co
     copied = _copied(candidate, session, rules, config) if rules.links_copies else _Copied({}, ())
     turns = read_turns(session, rules, copied.turns)
     conversation = _conversation(candidate, session, _with_partial(reading, turns.messages), copied.links)
-    return Parsed(conversation, tuple(_fates(reading, turns, _COPIED if copied.turns else _IN_VAIN)))
+    return Parsed(conversation, tuple(_fates(path, reading, turns, _COPIED if copied.turns else _IN_VAIN)))
 
 
-def _fates(reading: Reading, turns: Turns, lost: str) -> list[Fate]:
+def _fates(path: Path, reading: Reading, turns: Turns, lost: str) -> list[Fate]:
     session = reading.session
     if reading.log is None:
         return [*_session_fates(session), *turns.fates]
     if reading.stand_in:
         lines = reading.log.fates(None, _STOOD_IN)
-        return [*lines, *_under(reading.stand_in, [*_session_fates(session), *turns.fates])]
+        own = [*_session_fates(session), *turns.fates]
+        return [*lines, *_under(reading.stand_in, own, path.with_name(reading.stand_in))]
     parts = [f for f in turns.fates if f.status == "dropped"]
     return [*reading.log.fates(turns, lost), *parts]
 
@@ -109,13 +111,14 @@ def _read_transcript(candidate: Candidate, reading: Reading, path: Path) -> Pars
     else:
         own = _session_fates(session) if reading.log is None else reading.log.fates(None, _IN_VAIN)
     named = [replace(f, key=f"line {f.line}", line=None, offset=None) for f in fates]
-    stand_in = _under(f"transcripts/{path.stem}.jsonl", named)
+    stand_in = _under(f"transcripts/{path.stem}.jsonl", named, transcript_of(path))
     return Parsed(_conversation(candidate, session, messages), (*own, *stand_in))
 
 
-def _under(file: str, fates: list[Fate]) -> list[Fate]:
-    """Fates of another file than the candidate's own."""
-    return [replace(f, key=f"{file}#{f.key}") for f in fates]
+def _under(name: str, fates: list[Fate], path: Path | None = None) -> list[Fate]:
+    """Fates of what a file or a row's value of that name holds; the path, where the file is not the candidate's own."""
+    file_path = None if path is None else str(path)
+    return [replace(f, key=f"{name}#{f.key}", file_path=file_path) for f in fates]
 
 
 def _session_fates(session: dict[str, Any]) -> list[Fate]:
@@ -237,6 +240,7 @@ def careful(rules: CopilotRules) -> Adapter:
         candidates=lambda _, config: list(candidates(config, rules)),
         read=_read,
         rules=rules,
+        document=document,
     )
 
 

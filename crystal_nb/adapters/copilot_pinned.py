@@ -131,6 +131,14 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, (*draft.fates, *later))
 
 
+def _document(path: Path, rules: Rules) -> Any:
+    """The session that pointers lead into."""
+    data = read_file(path)
+    start, stop = (0, len(data)) if path.suffix == ".json" else _lines(data)[0]
+    document = ecma.parse_json(data[start:stop].decode("utf-8", "replace"))
+    return document if document.get("v") is None else document["v"]
+
+
 def _lines(data: bytes) -> list[tuple[int, int]]:
     return list(zip(*node_line_bounds(data), strict=True)) or [(0, 0)]
 
@@ -332,4 +340,5 @@ ADAPTER = Adapter(
     candidates=_candidates,
     read=_read,
     rules=V1,
+    document=_document,
 )

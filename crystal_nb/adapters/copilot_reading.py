@@ -18,7 +18,7 @@ from crystal_nb.adapters.copilot_transcript import read_transcript
 from crystal_nb.adapters.copilot_values import as_dict, as_list
 from crystal_nb.records import Fate, Message
 
-__all__ = ["Reading", "read_session", "read_stable", "whole_length"]
+__all__ = ["Reading", "document", "read_session", "read_stable", "whole_length"]
 
 _ATTEMPTS = 3
 
@@ -81,6 +81,14 @@ def read_session(path: Path, rules: CopilotRules) -> Reading:
     if lack and found is not None and found.log is not None:
         return _from_nothing(found.log, lack)
     return _checked(found, lack)
+
+
+def document(path: Path, rules: CopilotRules) -> Any:
+    """The session that a file itself holds, which the pointers of its fates lead into; raises as `read_session`."""
+    own, problem = _own(read_stable(path), path, rules)
+    if problem and own is not None and own.log is not None:
+        own, problem = _from_nothing(own.log, problem), None
+    return _checked(own, problem).session
 
 
 def _own(data: bytes, path: Path, rules: CopilotRules) -> tuple[Reading | None, str | None]:

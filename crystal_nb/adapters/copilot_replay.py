@@ -21,7 +21,7 @@ from crystal_nb.adapters.copilot_log import Damage, Log
 from crystal_nb.adapters.copilot_turns import Turns
 from crystal_nb.adapters.copilot_values import as_dict, as_list
 from crystal_nb.adapters.jsonl import HEAD_BYTES
-from crystal_nb.records import Fate
+from crystal_nb.records import Fate, FateStatus
 
 __all__ = ["Replay", "decode", "line_bounds", "replay"]
 
@@ -86,11 +86,12 @@ class Replay(Struct):
         if not line.touches:
             return Fate("metadata", line.kind, note=line.note, **place)
         fresh = [index for index in brought if ledger.claim(index)]
-        note = _listing(sorted({*brought, *rewritten}))
-        if fresh:
-            return Fate("kept", line.kind, None, fresh[0], note=note, **place)
+        every = sorted({*brought, *rewritten})
+        status: FateStatus = "kept" if fresh else "merged"
         reason = None if brought else "rewritten by a later line"
-        return Fate("merged", line.kind, reason, (brought or rewritten)[0], note=note, **place)
+        first, *_ = fresh or brought or rewritten
+        also = tuple(index for index in every if index != first)
+        return Fate(status, line.kind, reason, first, note=_listing(every), also=also, **place)
 
 
 def replay(data: bytes, *, state: Any = UNSET, only_first: bool = False) -> Replay:

@@ -58,7 +58,8 @@ def read_store(candidate: Candidate, links: tuple[Link, ...], *, logs: bool) -> 
         raise ParseError(str(error), source=NAME, path=candidate.file_path) from None
     draft = CarefulDraft()
     draft.note("metadata", "meta", Place("meta/0"))
-    draft.note("metadata", "root", Place(f"blobs/{store.meta.get('latestRootBlobId', '')}"))
+    if root := string(store.meta.get("latestRootBlobId")):
+        draft.note("metadata", "root", Place(f"blobs/{root}"))
     for id in store.order:
         _add_blob(draft, id, store.blobs.get(id))
     draft.flush()

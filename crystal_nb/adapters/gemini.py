@@ -182,10 +182,10 @@ def _records(candidate: Candidate) -> Iterable[RawRecord]:
         yield RawRecord(turn, json.dumps(turn).encode(), key=f"/messages/{number}")
 
 
-def _messages(replay: _Replay) -> tuple[list[Message], dict[int, int]]:
-    """The messages, and which raw record stands for which of them."""
+def _messages(replay: _Replay) -> tuple[list[Message], dict[int, list[int]]]:
+    """The messages, and which of them each raw record went into, the one that it stands for first."""
     messages: list[Message] = []
-    owners: dict[int, int] = {}
+    owners: dict[int, list[int]] = {}
     for entry in replay.entries.values():
         message, why_not = _message(entry.value)
         *earlier, last = entry.records
@@ -194,13 +194,14 @@ def _messages(replay: _Replay) -> tuple[list[Message], dict[int, int]]:
             for number in earlier:
                 replay.outcomes.setdefault(number, ("dropped", f"replaced by a later state: {why_not}"))
             continue
-        if replay.outcomes.get(last) in (None, ("metadata", None)):
+        stands = replay.outcomes.get(last) in (None, ("metadata", None))
+        if stands:
             replay.outcomes[last] = ("kept", None)
-            owners[last] = len(messages)
+        made = owners.setdefault(last, [])
+        made.insert(0 if stands else len(made), len(messages))
         for number in earlier:
-            if number not in replay.outcomes:
-                replay.outcomes[number] = ("merged", "an earlier state of the message")
-                owners[number] = len(messages)
+            replay.outcomes.setdefault(number, ("merged", "an earlier state of the message"))
+            owners.setdefault(number, []).append(len(messages))
         messages.append(message)
     return messages, owners
 
@@ -304,13 +305,14 @@ def _parent(path: Path) -> Link | None:
     return Link("subagent-of", target, f"in the folder of {path.parent.name}", target is not None)
 
 
-def _fates(records: list[RawRecord], replay: _Replay, owners: dict[int, int]) -> Iterable[Fate]:
+def _fates(records: list[RawRecord], replay: _Replay, owners: dict[int, list[int]]) -> Iterable[Fate]:
     for number, record in enumerate(records):
         status, reason = replay.outcomes.get(number, ("metadata", None))
         head = record.data[:_HEAD_BYTES] if status == "dropped" else b""
         kind = record.kind or next(iter(record.value), "") if isinstance(record.value, dict) else record.kind
         place = (record.line, record.offset, record.size, record.key)
-        yield Fate(status, kind, reason, owners.get(number), *place, head)
+        own = owners[number] if status in ("kept", "merged") else []
+        yield Fate(status, kind, reason, own[0] if own else None, *place, head, also=tuple(own[1:]))
 
 
 @dataclass(frozen=True)
