@@ -294,6 +294,6 @@ def parts(conversation: Conversation, fates: Sequence[Fate]) -> list[Part]:
         if fate.status == "dropped":
             lost.setdefault(at, []).append(fate)
         elif fate.message_index is not None:
-            at = max(at, fate.message_index)
+            at = max(at, *fate.messages)
     first = [Part(None, None, tuple(lost.get(-1, ())))]
     return first + [Part(n, m, tuple(lost.get(n, ()))) for n, m in enumerate(conversation.messages)]
