@@ -17,7 +17,7 @@ import typer
 from crystal_nb import cli_audit, cli_reimport, discovery, importer, samples, show
 from crystal_nb._version import __version__
 from crystal_nb.candidates import candidate_row
-from crystal_nb.cli_common import Home, Json, Names, configuration, run, stop
+from crystal_nb.cli_common import Home, Json, Names, ProfileName, configuration, run, stop
 
 app = typer.Typer(
     add_completion=False,
@@ -50,9 +50,9 @@ def sources(home: Home = None, json: Json = False) -> None:
 
 
 @app.command()
-def scan(names: Names = None, home: Home = None, json: Json = False) -> None:
+def scan(names: Names = None, home: Home = None, json: Json = False, profile: ProfileName = "chatcrystal") -> None:
     """List the conversations that are there, without parsing any."""
-    found = run(importer.find_candidates, *names or (), config=configuration(home))
+    found = run(importer.find_candidates, *names or (), profile=profile, config=configuration(home))
     show.rows("Candidates", [candidate_row(c) for c in found], show.CANDIDATE_COLUMNS, json=json)
 
 

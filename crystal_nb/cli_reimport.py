@@ -23,6 +23,7 @@ from crystal_nb.cli_common import (
 )
 from crystal_nb.config import Config
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+from crystal_nb.errors import RemotePayloadError
 from crystal_nb.policy import CAREFUL, Policy, policy_of
 from crystal_nb.progress import shown
 from crystal_nb.records import Candidate
@@ -259,7 +260,10 @@ def validate(
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         stop(f"can't read {file}: {error.strerror or error}")
-    rows: list[dict[str, Any]] = list(run(remote.validate_remote, data).iter_rows(named=True))
+    try:
+        rows: list[dict[str, Any]] = list(remote.validate_remote(data).iter_rows(named=True))
+    except RemotePayloadError as error:
+        stop(f"{file}: {error}")
     show.rows("Items", rows, show.REMOTE_COLUMNS, json=json)
     if any(row["status"] == "error" for row in rows):
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ from crystal_nb.store import Store
 from crystal_nb.store_copy import connect, reported
 from crystal_nb.store_schema import Layout
 
-__all__ = ["open_store"]
+__all__ = ["expanded", "open_store"]
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -37,7 +37,7 @@ def open_store(
     Parameters
     ----------
     path
-        A database of this package, a ChatCrystal database, or a file that is not there yet.
+        A database of this package, a ChatCrystal database, or a file that is not there yet; "~" is the home folder.
     profile
         Whose rules a new store's rows follow; an existing one keeps its own layout.
     read_only
@@ -63,7 +63,7 @@ def open_store(
     ...     store.conversations().height, store.read_only
     (0, False)
     """
-    path, config = Path(path), checked(config)
+    path, config = expanded(path), checked(config)
     policy = policy_of(profile)
     kind = _kind(path)
     if kind == "other" or (kind == "own" and read_only):
@@ -71,6 +71,18 @@ def open_store(
     if read_only:
         raise StoreError("there is no such database", path=path)
     return Store(path, _open_own(path, Layout.of(policy), config), config=config)
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """A path whose ``~`` is the home folder, where there is one to tell.
+
+    >>> expanded("imports.db").name
+    'imports.db'
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def _kind(path: Path) -> str:

@@ -602,3 +602,10 @@ def test_what_is_shown_of_a_path_obeys_nobody(tmp_path):
     with pytest.raises(cnb.StoreError) as caught:
         cnb.open_store(name)
     assert "\x1b" not in str(caught.value)
+
+
+def test_a_path_may_begin_at_the_home_folder(tmp_path, monkeypatch, config):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    with cnb.open_store("~/imports.db", config=config) as store:
+        assert store.path == tmp_path / "imports.db"
