@@ -15,7 +15,7 @@ ROWS = [
     ["ecma"],
     ["records", "_loop", "config", "progress", "redaction"],
     ["frames", "hashing", "identity", "candidates", "policy", "contract", "contract.known"],
-    ["decide", "states", "ablation", "trial_frames", "contract.frames"],
+    ["decide", "states", "ablation", "trial_frames", "contract.frames", "yielded"],
     ["_hasher"],
     ["adapters.base"],
     ["adapters.typed", "adapters.uuids", "adapters.vscode", "adapters.plugins", "parse_session"],
