@@ -14,8 +14,8 @@ from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed, Rules, last_path_part
 from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
-from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, excerpt
-from crystal_nb.yielded import ReadOnly, checked_facts, checked_message, checked_reason, said, values_of
+from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, excerpt, said
+from crystal_nb.yielded import ReadOnly, checked_facts, checked_message, checked_reason, values_of
 
 __all__ = ["HEAD_BYTES", "OnError", "ParserFunction", "ParserRules", "ParserSession", "RawRecord", "run_parser"]
 

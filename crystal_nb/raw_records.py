@@ -242,7 +242,7 @@ _READS = {
     sqlite3.SQLITE_RECURSIVE,
 }
 _FOR_VIRTUAL_TABLES = {(sqlite3.SQLITE_PRAGMA, "data_version"), (sqlite3.SQLITE_UPDATE, "sqlite_master")}
-"""SQLite asks for these by itself where a query reads a virtual table; nothing is written, the connection is read-only."""
+"""SQLite asks for these by itself where a query reads a virtual table; the connection is read-only all the same."""
 _ASKED = {
     getattr(sqlite3, f"SQLITE_{name}"): name.replace("_", " ")
     for name in (

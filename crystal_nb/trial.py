@@ -21,9 +21,10 @@ import msgspec
 from crystal_nb._loop import twins
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter, file_candidate, read_file
+from crystal_nb.adapters.usable import usable
 from crystal_nb.config import Config, checked
 from crystal_nb.corpus import ParsedConversation
-from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError
+from crystal_nb.errors import ConfigError, CrystalError, ParseError
 from crystal_nb.hashing import content_hash
 from crystal_nb.parse_session import ParserRules, RawRecord
 from crystal_nb.prototyping import Prototype
@@ -229,9 +230,7 @@ async def _try_parser(
     (['record', 'line', 'offset', 'key'], None)
     """
     config = checked(config)
-    adapter = get_adapter(adapter) if isinstance(adapter, str) else adapter
-    if not isinstance(adapter, SourceAdapter):
-        raise AdapterError(f"{adapter!r} is no adapter; decorate a function, or give a name")
+    adapter = get_adapter(adapter) if isinstance(adapter, str) else usable(adapter)
     listed, error = await _candidates(adapter, path, config)
     chosen = next((c for c in listed if conversation is None or c.id == conversation), None)
     if chosen is None:

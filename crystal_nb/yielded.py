@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeVar, overload
 from msgspec import Struct, UnsetType
 
 from crystal_nb.details import Details, ToolCall
-from crystal_nb.records import Message, printable
+from crystal_nb.records import Message
 
-__all__ = ["ReadOnly", "checked_facts", "checked_message", "checked_reason", "said", "values_of", "wrong_in"]
+__all__ = ["ReadOnly", "checked_facts", "checked_message", "checked_reason", "values_of", "wrong_in", "wrong_in_typed"]
 
 S = TypeVar("S", bound=Struct)
 _LONGEST = 400
@@ -102,6 +102,19 @@ def checked_message(message: Any) -> Message:
     return _copied(message, Message, details=details)
 
 
+_ANY = ("role", "thinking", "id", "parent_uuid", "timestamp")
+"""Fields of a message that may hold any value of a transcript."""
+
+
+def wrong_in_typed(message: Message) -> Iterator[str]:
+    """`wrong_in`, but for fields that come from a transcript as they are.
+
+    >>> list(wrong_in_typed(Message("user", None, id=["?"])))
+    ['content is text, not NoneType']
+    """
+    return (problem for problem in wrong_in(message) if problem.partition(" ")[0] not in _ANY)
+
+
 def wrong_in(message: Message) -> Iterator[str]:
     """What is not of its documented type in a message.
 
@@ -184,19 +197,6 @@ def values_of(result: Any) -> Iterable[Any]:
     if isinstance(result, (str, bytes, dict)) or not isinstance(result, Iterable):
         raise TypeError(f"a parser yields Message values, not {type(result).__name__}")
     return result
-
-
-def said(error: BaseException) -> str:
-    r"""What an exception says, as one harmless line of bounded length.
-
-    >>> said(ValueError("a\x1b"))
-    'a\\x1b'
-    """
-    try:
-        text = str(error)
-    except Exception as inner:  # a person's exception may raise anything here, too
-        return f"(its text can't be shown: {type(inner).__name__})"
-    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
 
 
 def _shown(value: Any) -> str:

@@ -369,7 +369,7 @@ def test_a_query_that_does_more_than_read_is_refused(tmp_path, database, query, 
             writer.commit()
         before = {name: (tmp_path / name).read_bytes() for name in sorted(os.listdir(tmp_path))}
         adapter = made_of(query.format(tmp_path), tmp_path)
-        with pytest.raises(cnb.SourceError, match="may do nothing but read this one database; it asks for [A-Zl]"):
+        with pytest.raises(cnb.SourceError, match=r"may do nothing but read this one database; it asks for [A-Zl]"):
             cnb.scan(adapter)
         assert "it asks for" in str(try_parser(adapter, database).error)
         assert {name: (tmp_path / name).read_bytes() for name in sorted(os.listdir(tmp_path))} == before
