@@ -123,11 +123,11 @@ def restored(stage: Stage) -> str:
 @check("enablement", "switched off")
 def switched(stage: Stage) -> str:
     """A scan without names lists the source where it is enabled, and nothing of it where it is not."""
-    name = stage.adapter.name
+    name, count = stage.adapter.name, len(stage.samples)
     with stage.registered():
         on = importer.find_candidates(config=stage.config(enabled_sources=(name,)))
         off = importer.find_candidates(config=stage.config(enabled_sources=()))
-    if not on or any(c.source != name for c in on):
+    if len(on) != count or any(c.source != name for c in on):
         raise Failed(f"enabled, a scan lists {len(on)} candidates of {sorted({str(c.source) for c in on})}")
     if off:
         raise Failed(f"switched off, a scan still lists {len(off)} candidates")
