@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,7 @@ def _for_all(strategy: st.SearchStrategy[Any], holds: Callable[..., None], *fixe
 
 
 def _lines(data: bytes) -> list[bytes]:
-    return data.splitlines(keepends=True) if b"\r" not in data else [p + b"\n" for p in data.split(b"\n")][:-1]
+    return [line for line in re.split(rb"(?<=\n)", data) if line]
 
 
 def _read(stage: Stage, candidate: Candidate, data: bytes, what: str) -> Parsed:

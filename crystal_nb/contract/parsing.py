@@ -87,7 +87,10 @@ def _by_time(parsed: Parsed) -> bool:
 
 
 def _by_record(parsed: Parsed) -> bool:
-    places = [f.message_index for f in parsed.fates if f.status == "kept" and f.message_index is not None]
+    """A record that holds the next one stands where its parts do."""
+    inner = [f.key or "" for f in parsed.fates[1:]] + [""]
+    parts = (f for f, next in zip(parsed.fates, inner, strict=True) if not (f.key and next.startswith(f"{f.key}/")))
+    places = [f.message_index for f in parts if f.status == "kept" and f.message_index is not None]
     return all(a <= b for a, b in pairwise(places))
 
 
