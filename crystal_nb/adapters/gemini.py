@@ -324,12 +324,8 @@ class _Gemini(Adapter):
 
     def write_sample(self, home: Path, sample: Sample) -> Path:
         """Write a session of the newer form."""
-        head = {
-            "sessionId": sample.id,
-            "projectHash": "0" * 64,
-            "startTime": "2026-01-05T10:00:00.000Z",
-            "kind": "main",
-        }
+        begun = "2026-01-05T10:00:00.000Z"
+        head = {"sessionId": sample.id, "projectHash": "0" * 64, "startTime": begun, "kind": "main"}
         lines: list[dict[str, Any]] = [head]
         for m in sample.messages:
             kind = "user" if m.role == "user" else "gemini"
