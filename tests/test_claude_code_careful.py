@@ -315,6 +315,7 @@ def test_of_records_with_one_id_the_first_gives_the_place_and_the_last_the_conte
     told = [f for f in parsed.fates if f.kind == "user"]
     assert [f.status for f in told] == fates
     assert {f.message_index for f in told if f.status != "dropped"} == {0}
+    assert all(f.head.startswith(b'{"type": "user"') for f in told if f.status == "dropped")
     assert {(f.reason, f.message_index) for f in told if f.status == "dropped"} <= {
         ("replaced by a later record of the same id", None)
     }
