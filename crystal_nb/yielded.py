@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, NamedTuple, TypeVar, overload
 
 from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
 from crystal_nb.details import Details, ToolCall
 from crystal_nb.records import Message
@@ -105,7 +106,7 @@ def checked_message(message: Any) -> Message:
     if details is None:
         return Message(*values)
     details = _copied(details, Details, tools=tuple(_copied(tool, ToolCall) for tool in details.tools))
-    return Message(*values[:-1], details=details)
+    return replace(Message(*values), details=details)
 
 
 _values = attrgetter(*Message.__struct_fields__)

@@ -248,6 +248,27 @@ def test_a_root_that_fails_is_told_by_name(tmp_path, root):
     assert "root " in failed["detail"][0]
 
 
+@pytest.mark.parametrize(
+    ("changes", "name", "said"),
+    [
+        ({"file_size": "12"}, "candidates", "file_size is '12'"),
+        ({"file_mtime": 5}, "candidates", "file_mtime is 5"),
+        ({"project_dir": None}, "candidates", "project_dir is None"),
+        ({"source": 5}, "candidates", "source is 5"),
+    ],
+)
+def test_the_contract_names_an_odd_field_and_goes_on(tmp_path, changes, name, said):
+    (tmp_path / ".mytool").mkdir()
+    (tmp_path / ".mytool" / "a.jsonl").write_text('{"text":"hi"}\n' * 2)
+
+    def odd(folder, config):
+        return [msgspec.structs.replace(c, **changes) for c in mytool.candidates(folder, config)]
+
+    frame = cnb.check_adapter(replace(mytool, candidates=odd), tmp_path)
+    assert frame.height == len(cnb.testing.CHECKS)
+    assert said in frame.filter(check=name, ok=False)["detail"].item()
+
+
 class Point:
     """An entry point that gives something, raises it, or is itself hostile."""
 
