@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from crystal_nb import ecma
@@ -12,7 +12,7 @@ from crystal_nb.records import Candidate
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Candidates", "as_candidates", "candidate_row"]
+__all__ = ["Candidates", "as_candidates", "candidate_row", "wrong_in_candidate"]
 
 Candidates: TypeAlias = Union["pl.DataFrame", "pl.LazyFrame", Iterable[Candidate]]
 """What the importer takes: a frame made by a scan, or records."""
@@ -33,20 +33,34 @@ def as_candidates(candidates: Candidates, *, for_store: bool = False) -> list[Ca
     '7'
     """
     if isinstance(candidates, Candidate):
-        return [candidates]
+        return checked_candidates([candidates])
     frame: Any = candidates.collect() if hasattr(candidates, "collect") else candidates
     if hasattr(frame, "iter_rows"):
         needed = _NEEDED + (_COMPARED if for_store else ())
         missing = [name for name in needed if name not in frame.columns]
         if missing:
             raise ConfigError(f"the candidates frame lacks {', '.join(missing)}; it needs {', '.join(needed)}")
-        return [_candidate(row) for row in frame.iter_rows(named=True)]
+        return checked_candidates([_candidate(row) for row in frame.iter_rows(named=True)])
     if isinstance(candidates, str) or not isinstance(candidates, Iterable):
         hint = " (an await is missing)" if isinstance(candidates, Awaitable) else ""
         raise ConfigError(f"{_WANTED}, not {type(candidates).__name__}{hint}")
     listed: list[Any] = list(candidates)
     for wrong in (c for c in listed if not isinstance(c, Candidate)):
         raise ConfigError(f"{_WANTED}, not {type(wrong).__name__}")
+    return checked_candidates(listed)
+
+
+def checked_candidates(listed: list[Candidate]) -> list[Candidate]:
+    """The candidates themselves, when their fields are of the documented types.
+
+    Raises
+    ------
+    ConfigError
+        With the first that is not.
+    """
+    for number, candidate in enumerate(listed):
+        for problem in wrong_in_candidate(candidate):
+            raise ConfigError(f"candidates[{number}] of {ecma.to_text(candidate.source)}: {problem}")
     return listed
 
 
@@ -73,6 +87,20 @@ def _candidate(row: Mapping[str, Any]) -> Candidate:
         project_dir=row.get("project_dir") or "",
         parser_version=row.get("parser_version"),
     )
+
+
+def wrong_in_candidate(candidate: Candidate) -> Iterator[str]:
+    """What is not of its documented type in a candidate; sources, ids and paths are what a tool's list has.
+
+    >>> list(wrong_in_candidate(Candidate("codex", "7", "/f", "12", "", None)))
+    ['file_size is a whole number, not str', 'project_dir is text, not NoneType']
+    """
+    if not isinstance(candidate.file_size, int) or isinstance(candidate.file_size, bool):
+        yield f"file_size is a whole number, not {type(candidate.file_size).__name__}"
+    for field in ("file_mtime", "project_dir"):
+        value = getattr(candidate, field)
+        if not isinstance(value, str):
+            yield f"{field} is text, not {type(value).__name__}"
 
 
 def _shown(value: Any) -> str:

@@ -10,11 +10,13 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from crystal_nb import foreign
 from crystal_nb._loop import twins
 from crystal_nb.adapters import registered
 from crystal_nb.adapters.base import SourceAdapter
+from crystal_nb.adapters.usable import usable
 from crystal_nb.config import Config, checked
-from crystal_nb.errors import CrystalError
+from crystal_nb.foreign import data_folder
 from crystal_nb.records import SourceInfo
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ async def _detect_all_sources(
     ['claude-code', 'codex', 'cursor', 'trae', 'copilot', 'gemini']
     """
     config = checked(config)
-    asked = registered().values() if adapters is None else adapters
-    found = await asyncio.gather(*(a.detect(config) for a in asked))
+    asked = registered().values() if adapters is None else map(usable, adapters)
+    found = await asyncio.gather(*(foreign.detect(a, config) for a in asked))
     return [info for info in found if info is not None]
 
 
@@ -89,7 +91,7 @@ async def _source_rows(*, config: Config | None = None) -> list[dict[str, Any]]:
     """`sources` with rows instead of a frame."""
     config = checked(config)
     known = list(registered().values())
-    outcomes = await asyncio.gather(*(a.detect(config) for a in known), return_exceptions=True)
+    outcomes = await asyncio.gather(*(foreign.detect(a, config) for a in known), return_exceptions=True)
     return [_source_row(adapter, outcome, config) for adapter, outcome in zip(known, outcomes, strict=True)]
 
 
@@ -111,15 +113,6 @@ def _source_row(adapter: SourceAdapter, outcome: SourceInfo | BaseException | No
     if row["folder"] is not None and os.path.exists(row["folder"]):
         return {**row, "note": "the folder is there, but the tool's rule finds nothing in it, or an error"}
     return row
-
-
-def data_folder(adapter: SourceAdapter, config: Config) -> str | None:
-    """Where an adapter looks; None where it doesn't say."""
-    try:
-        root = getattr(adapter, "root", None)
-        return None if root is None else str(root(config))
-    except CrystalError:
-        return None
 
 
 detect_all_sources, detect_all_sources_async = twins(_detect_all_sources)

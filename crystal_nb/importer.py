@@ -12,17 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec.structs import replace
-
+from crystal_nb import foreign
 from crystal_nb._hasher import Hasher
 from crystal_nb._loop import twins
 from crystal_nb.adapters import for_profile, get_adapter, registered, versions
 from crystal_nb.adapters.base import Parsed, SourceAdapter
+from crystal_nb.adapters.usable import looks_like_adapter, usable
 from crystal_nb.candidates import Candidates, as_candidates, candidate_row
 from crystal_nb.config import PROFILES, Config, checked
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
-from crystal_nb.discovery import data_folder
-from crystal_nb.errors import AdapterError, ConfigError, CrystalError, DetectError, ParseError, ScanError
+from crystal_nb.errors import AdapterError, ConfigError, ParseError
 from crystal_nb.records import Candidate
 
 if TYPE_CHECKING:
@@ -105,14 +104,7 @@ async def _find_candidates(
 
 async def collect(adapter: SourceAdapter, config: Config) -> list[Candidate]:
     """Detect and scan one source; raises `DetectError`, `ScanError`, or another of the package's own errors."""
-    try:
-        there = await adapter.detect(config)
-    except CrystalError:
-        raise
-    except Exception as error:  # an adapter from elsewhere may raise anything
-        reason = f"{type(error).__name__}: {error}"
-        raise DetectError(reason, source=adapter.name, path=data_folder(adapter, config)) from error
-    return await _scan_one(adapter, config) if there is not None else []
+    return await foreign.scan(adapter, config) if await foreign.detect(adapter, config) is not None else []
 
 
 def unregistered() -> Mapping[str, SourceAdapter]:
@@ -120,21 +112,8 @@ def unregistered() -> Mapping[str, SourceAdapter]:
     return MappingProxyType(_UNREGISTERED)
 
 
-async def _scan_one(adapter: SourceAdapter, config: Config) -> list[Candidate]:
-    try:
-        found = list(await adapter.scan(config))
-        if all(isinstance(c, Candidate) for c in found):
-            return [replace(c, parser_version=adapter.parser_version) for c in found]
-        reason = "scan gave something else than candidates"
-    except CrystalError:
-        raise
-    except Exception as error:  # an adapter from elsewhere may raise anything
-        reason = f"{type(error).__name__}: {error}"
-    raise ScanError(reason, source=adapter.name, path=data_folder(adapter, config))
-
-
 def _chosen(wanted: Sequence[str | SourceAdapter], profile: str, config: Config) -> list[SourceAdapter]:
-    check_folders(config, [a for a in wanted if isinstance(a, SourceAdapter)])
+    check_folders(config, [usable(a) for a in wanted if looks_like_adapter(a)])
     if not wanted:
         enabled = {name: get_adapter(name) for name in config.enabled_sources}
         return [adapter for name, adapter in for_profile(profile).items() if name in enabled]
@@ -152,9 +131,9 @@ def checked_adapters(given: Iterable[SourceAdapter]) -> list[SourceAdapter]:
         If they are something else.
     """
     listed = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    if (not listed and given not in ([], ())) or not all(isinstance(a, SourceAdapter) for a in listed):
+    if (not listed and given not in ([], ())) or not all(map(looks_like_adapter, listed)):
         raise AdapterError("adapters must be a list of adapters; registered ones are found by themselves")
-    return listed
+    return [usable(adapter) for adapter in listed]
 
 
 def check_folders(config: Config, given: Iterable[SourceAdapter] = ()) -> None:
@@ -171,10 +150,10 @@ def check_folders(config: Config, given: Iterable[SourceAdapter] = ()) -> None:
 
 
 def _remember(adapter: SourceAdapter) -> SourceAdapter:
-    if not isinstance(adapter, SourceAdapter):
+    if not looks_like_adapter(adapter):
         hint = {list: '; write scan("codex", "cursor")', Config: "; write scan(config=…)"}.get(type(adapter), "")
         raise AdapterError(f"scan takes adapters or their names, not {type(adapter).__name__}{hint}")
-    _UNREGISTERED[adapter.name] = adapter
+    _UNREGISTERED[usable(adapter).name] = adapter
     return adapter
 
 
@@ -229,11 +208,13 @@ async def _parse(
         hasher = Hasher(helper)
         for number, candidate in enumerate(listed, 1):
             try:
-                result = await adapter_of(candidate).parse(candidate, config)
-                if not (isinstance(result, Parsed) and isinstance(result.fates, tuple)):
-                    raise AdapterError("parse gave no Parsed with a tuple of fates")
+                adapter = adapter_of(candidate)
+                result = foreign.checked_parsed(adapter, await adapter.parse(candidate, config))
                 done.append((candidate, result, hasher.start(result.conversation)))
-            except Exception as error:  # the pinned per-candidate guard: whatever one parse raises, the others go on
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # the pinned per-candidate guard: whatever one parse raises, the others go on
                 failures.append(_failure(candidate, error))
             if on_progress is not None:
                 on_progress(number, len(listed), candidate)
@@ -250,9 +231,9 @@ async def _parse(
 _PAUSE_SECONDS = 0.05
 
 
-def _failure(candidate: Candidate, error: Exception) -> Failure:
+def _failure(candidate: Candidate, error: BaseException) -> Failure:
     line, offset = (error.line, error.offset) if isinstance(error, ParseError) else (None, None)
-    return Failure(candidate, type(error).__name__, str(error) or type(error).__name__, line, offset)
+    return Failure(candidate, type(error).__name__, foreign.error_text(error), line, offset)
 
 
 def _adapters_for(

@@ -14,14 +14,14 @@ from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed, Rules, last_path_part
 from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
-from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, excerpt
+from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, excerpt, said
+from crystal_nb.yielded import ReadOnly, checked_facts, checked_message, checked_reason, values_of
 
 __all__ = ["HEAD_BYTES", "OnError", "ParserFunction", "ParserRules", "ParserSession", "RawRecord", "run_parser"]
 
 OnError = Literal["raise", "drop"]
 HEAD_BYTES = 96
 _SHOWN_BYTES = 240
-_TYPES = ("user", "assistant", "system")
 _KIND_KEYS = ("type", "kind", "role", "event")
 _Outcome: TypeAlias = tuple[FateStatus, str | None, int | None]
 _NOTHING: _Outcome = ("dropped", "the parser yielded nothing", None)
@@ -89,20 +89,30 @@ class ParserSession:
         The configuration of the run.
     document : Any
         The whole document, for a parser of JSON documents.
-    messages : list of Message
-        What was yielded so far, in order.
+    messages : ReadOnly
+        What was yielded so far, in order; `amend` changes one.
     state : dict
         The function's own, for what it has to remember between records.
     """
 
     def __init__(self, candidate: Candidate, config: Config, document: Any = None) -> None:
-        self.candidate, self.config, self.document = candidate, config, document
-        self.messages: list[Message] = []
+        self._candidate, self.config, self.document = candidate, config, document
         self.state: dict[Any, Any] = {}
-        self.facts: dict[str, Any] = {}
-        self.fates: list[Fate] = []
+        self._messages: list[Message] = []
+        self._facts: dict[str, Any] = {}
+        self._fates: list[Fate] = []
         self._outcome: _Outcome | None = None
         self._amended: set[int] = set()
+
+    @property
+    def candidate(self) -> Candidate:
+        """What is parsed."""
+        return self._candidate
+
+    @property
+    def messages(self) -> ReadOnly:
+        """What was yielded so far, in order."""
+        return ReadOnly(self._messages)
 
     def metadata(
         self,
@@ -115,7 +125,13 @@ class ParserSession:
         project_name: str | None = None,
         parent_id: Any = None,
     ) -> None:
-        """Note facts about the conversation; None leaves a fact as it was, else the last one wins."""
+        """Note facts about the conversation; None leaves a fact as it was, else the last one wins.
+
+        Raises
+        ------
+        TypeError
+            If one is no text; an id may be a number, too.
+        """
         given = {
             "id": id,
             "slug": slug,
@@ -125,12 +141,12 @@ class ParserSession:
             "project_name": project_name,
             "parent_id": parent_id,
         }
-        self.facts |= {name: value for name, value in given.items() if value is not None}
+        self._facts |= checked_facts(given)
         self._outcome = self._outcome or ("metadata", None, None)
 
     def drop(self, reason: str) -> None:
         """Say why the record becomes no message."""
-        self._outcome = ("dropped", reason, None)
+        self._outcome = ("dropped", checked_reason(reason), None)
 
     def amend(self, index: int = -1, *, reason: str = "merged into an earlier message", **changes: Any) -> None:
         """Put the record into a message that was yielded before, the last one unless an index says otherwise.
@@ -140,60 +156,61 @@ class ParserSession:
         IndexError
             If there is no such message.
         """
-        at = index + len(self.messages) if index < 0 else index
-        if not 0 <= at < len(self.messages):
-            raise IndexError(f"no message {index}; {len(self.messages)} were yielded so far")
-        self.messages[at] = _checked(replace(self.messages[at], **changes))
-        self._outcome = ("merged", reason, at)
+        messages = self._messages
+        at = range(len(messages))[index] if -len(messages) <= index < len(messages) else None
+        if at is None:
+            raise IndexError(f"no message {index}; {len(messages)} were yielded so far")
+        messages[at] = checked_message(replace(messages[at], **changes))
+        self._outcome = ("merged", checked_reason(reason), at)
         self._amended.add(at)
 
     def take(self, record: RawRecord, function: ParserFunction, rules: ParserRules) -> None:
         """Run the function on one record and note the record's fate."""
-        self._outcome, self._amended, before = None, set(), len(self.messages)
-        note = None
+        self._outcome, self._amended, before, kind = None, set(), len(self._messages), record.kind
+        note, result = None, None
         if record.problem is not None:
             self.drop(record.problem)
         else:
             try:
-                for message in _messages_of(function(record.value, self)):
+                result = function(record.value, self)
+                for message in values_of(result):
                     self._add(message)
-            except Exception as error:  # a person's function may raise anything
+            except (Exception, SystemExit) as error:  # a person's function may raise anything
+                described = describe_error(error, function, result)
                 if rules.on_error == "raise":
-                    raise _located(error, function, record, self.candidate) from error
-                self.drop(f"error: {describe_error(error, function)}")
-        if len(self.messages) > before:
-            added = len(self.messages) - before
+                    raise _located(described, record, self._candidate) from error
+                self.drop(f"error: {described}")
+        if len(self._messages) > before:
+            added = len(self._messages) - before
             note = f"{added} messages" if added > 1 else None
             note = self._outcome[1] if self._outcome and self._outcome[0] == "dropped" else note
             self._outcome = ("kept", None, before)
-        status, reason, index = self._outcome or _NOTHING
-        further = {*range(before, len(self.messages)), *self._amended} - {index}
-        also = () if index is None else tuple(sorted(further))
-        head = record.data[:HEAD_BYTES] if status == "dropped" else b""
-        place = (record.line, record.offset, record.size, record.key)
-        self.fates.append(Fate(status, record.kind, reason, index, *place, head, note, also))
+        outcome = self._outcome or _NOTHING
+        further = {*range(before, len(self._messages)), *self._amended} - {outcome[2]}
+        also = () if outcome[2] is None else tuple(sorted(further))
+        self._fates.append(_fate(record, kind, outcome, note, also))
 
     def _add(self, message: Any) -> None:
-        message = _checked(message)
+        message = checked_message(message)
         if message.id is None:
             # by position among the messages, so that a record of another kind in between moves no id
-            message = replace(message, id=f"{ecma.to_text(self.candidate.id)}:{len(self.messages)}")
-        self.messages.append(message)
+            message = replace(message, id=f"{ecma.to_text(self._candidate.id)}:{len(self._messages)}")
+        self._messages.append(message)
 
     def finished(self, *, by_time: bool) -> Parsed:
         """The conversation of all that was yielded, with the fates."""
-        fates, messages = self.fates, tuple(self.messages)
+        fates, messages = self._fates, tuple(self._messages)
         if by_time:
             order = _order_in_time(messages)
             place = {old: new for new, old in enumerate(order)}
             messages = tuple(messages[old] for old in order)
             fates = [_moved(f, place) for f in fates]
-        facts = {"id": self.candidate.id, "project_dir": self.candidate.project_dir, **self.facts}
+        facts = {"id": self._candidate.id, "project_dir": self._candidate.project_dir, **self._facts}
         facts.setdefault("project_name", last_path_part(facts["project_dir"]))
         first, last = (messages[0].timestamp, messages[-1].timestamp) if messages else (None, None)
         return Parsed(
             Conversation(
-                source=self.candidate.source, messages=messages, first_message_at=first, last_message_at=last, **facts
+                source=self._candidate.source, messages=messages, first_message_at=first, last_message_at=last, **facts
             ),
             tuple(fates),
         )
@@ -244,20 +261,10 @@ def _order_in_time(messages: tuple[Message, ...]) -> list[int]:
     return sorted(range(len(times)), key=times.__getitem__)
 
 
-def _messages_of(result: Any) -> Iterable[Any]:
-    if result is None:
-        return ()
-    return (result,) if isinstance(result, Message) else iter(result)
-
-
-def _checked(message: Any) -> Message:
-    if not isinstance(message, Message):
-        raise TypeError(f"a parser yields Message values, not {type(message).__name__}")
-    if message.type not in _TYPES:
-        raise ValueError(f"a message's type is one of {', '.join(_TYPES)}, not {message.type!r}")
-    if not isinstance(message.content, str):
-        raise TypeError(f"a message's content is text, not {type(message.content).__name__}")
-    return message
+def _fate(record: RawRecord, kind: str, outcome: _Outcome, note: str | None, also: tuple[int, ...]) -> Fate:
+    status, reason, index = outcome
+    head = record.data[:HEAD_BYTES] if status == "dropped" else b""
+    return Fate(status, kind, reason, index, record.line, record.offset, record.size, record.key, head, note, also)
 
 
 def _moved(fate: Fate, place: dict[int, int]) -> Fate:
@@ -267,19 +274,21 @@ def _moved(fate: Fate, place: dict[int, int]) -> Fate:
     return replace(fate, message_index=place[fate.message_index], also=tuple(sorted(place[at] for at in fate.also)))
 
 
-def _located(error: Exception, function: ParserFunction, record: RawRecord, candidate: Candidate) -> ParseError:
-    return ParseError(
-        f"{describe_error(error, function)}\n  raw record: {record.excerpt}",
+def _located(described: str, record: RawRecord, candidate: Candidate) -> ParseError:
+    error = ParseError(
+        described,
         source=candidate.source,
         path=candidate.file_path,
         line=record.line,
         offset=record.offset,
         row=record.key,
     )
+    error.add_note(f"raw record: {record.excerpt}")  # a traceback shows it; a log or a report does not
+    return error
 
 
-def describe_error(error: BaseException, function: Any) -> str:
-    """An exception with the line of the function that it came from.
+def describe_error(error: BaseException, function: Any, result: Any = None) -> str:
+    """An exception with the line of the function that it came from, or that yielded what was refused.
 
     >>> def broken(record, session):
     ...     return record["id"]
@@ -289,20 +298,30 @@ def describe_error(error: BaseException, function: Any) -> str:
     ...     print(describe_error(error, broken).partition(":")[0])
     KeyError in broken, line 2
     """
-    said = str(error)
-    line = _line_in(error.__traceback__, function)
+    text = said(error)
     name = getattr(function, "__name__", "the parser")
-    where = f" in {name}" if line is None else f" in {name}, line {line[0]}"
-    source = f" at `{line[1]}`" if line is not None and line[1] else ""
-    return f"{type(error).__name__}{where}: {said}{source}" if said else f"{type(error).__name__}{where}{source}"
+    number = _raised_at(error.__traceback__, function) or _yielded_at(result, function)
+    where = f" in {name}" if number is None else f" in {name}, line {number}"
+    line = "" if number is None else linecache.getline(function.__code__.co_filename, number).strip()
+    source = f" at `{line}`" if line else ""
+    return f"{type(error).__name__}{where}: {text}{source}" if text else f"{type(error).__name__}{where}{source}"
 
 
-def _line_in(traceback: TracebackType | None, function: Any) -> tuple[int, str] | None:
-    """Number and text of the deepest line in the function's own file; its module or cell counts from 1."""
+def _raised_at(traceback: TracebackType | None, function: Any) -> int | None:
+    """Number of the deepest line in the function's own file; its module or cell counts from 1."""
     code = getattr(function, "__code__", None)
     found = None
     while traceback is not None and code is not None:
         if traceback.tb_frame.f_code.co_filename == code.co_filename:
-            found = (traceback.tb_lineno, linecache.getline(code.co_filename, traceback.tb_lineno).strip())
+            found = traceback.tb_lineno
         traceback = traceback.tb_next
     return found
+
+
+def _yielded_at(result: Any, function: Any) -> int | None:
+    """Number of the line where a generator waits, else of the function's first line."""
+    code, frame = getattr(function, "__code__", None), getattr(result, "gi_frame", None)
+    if code is None:
+        return None
+    number: int = frame.f_lineno if frame is not None and frame.f_code is code else code.co_firstlineno
+    return number

@@ -6,6 +6,8 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,12 @@ from crystal_nb.adapters.jsonl import Broken, read_blocks
 from crystal_nb.adapters.typed import NotAnObject
 from crystal_nb.errors import ParseError, ScanError
 from crystal_nb.parse_session import RawRecord
-from crystal_nb.records import Candidate
+from crystal_nb.records import Candidate, printable
 
 __all__ = ["document_records", "line_records", "read_document", "row_records", "sqlite_candidates"]
 
+_FIRST_PARTS = 100
+"""Of a value that is too deep to be written: more than is shown of it, and far from too deep."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -42,18 +46,33 @@ class _PlainDecoder:
             return value if isinstance(value, dict) else NotAnObject(value)
 
 
+def _integer(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python makes an integer of
+        return float(text)
+
+
+_JSON = json.JSONDecoder(parse_int=_integer)
+_WHITE_SPACE = " \t\n\r"
+
+
 def _loads(data: bytes) -> Any:
-    """Any JSON value; a BOM before it is skipped.
+    """Any JSON value, however deep; a BOM before it is skipped.
 
     Raises
     ------
     ValueError
-        If it is no JSON, or nested too deep.
+        If it is no JSON.
     """
+    text = data.removeprefix(_BOM).decode("utf-8", "replace")
     try:
-        return json.loads(data.removeprefix(_BOM).decode("utf-8", "replace"))
+        return _JSON.decode(text)
     except RecursionError:
-        raise ValueError("nested deeper than Python can follow") from None
+        value, end = ecma.decode_deep(text, _JSON)
+    if rest := text[end:].strip(_WHITE_SPACE):
+        raise ValueError(f"text after the JSON value: {rest[:20]}")
+    return value
 
 
 _DECODER = _PlainDecoder()
@@ -124,8 +143,9 @@ def document_records(document: RawRecord, pointer: str | None) -> Iterator[RawRe
     if not isinstance(place, (list, dict)):
         yield replace(document, problem=f"the document has no list at {pointer}")
         return
-    for key, value in place.items() if isinstance(place, dict) else enumerate(place):
-        yield RawRecord(value, _text(value), key=f"{pointer}/{_escape(str(key))}")
+    items = place.items() if isinstance(place, dict) else enumerate(place)
+    # all of them now: a parser function can reach the document, and what it changes there is no raw record
+    yield from [RawRecord(value, _text(value), key=f"{pointer}/{_escape(str(key))}") for key, value in items]
 
 
 def _at(value: Any, pointer: str) -> Any:
@@ -146,9 +166,10 @@ def _escape(key: str) -> str:
 
 def _text(value: Any) -> bytes:
     try:
-        return json.dumps(value, ensure_ascii=False, default=_blob).encode("utf-8", "backslashreplace")
+        text = json.dumps(value, ensure_ascii=False, default=_blob)
     except RecursionError:
-        return b""
+        text = "".join(islice(json.JSONEncoder(ensure_ascii=False, default=_blob).iterencode(value), _FIRST_PARTS))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _blob(value: Any) -> str:
@@ -161,7 +182,7 @@ def row_records(query: str, conversation: str, candidate: Candidate) -> Iterator
     Raises
     ------
     ParseError
-        If the database can't be asked, or the query has no such column.
+        If the database can't be asked, the query does more than read it, or has no such column.
     """
     try:
         rows = vscdb.read(candidate.file_path, lambda c: _rows(c, query, conversation), wal=True)
@@ -180,7 +201,7 @@ def sqlite_candidates(name: str, query: str, conversation: str, path: Path) -> l
     Raises
     ------
     ScanError
-        If the database can't be asked, or the query has no such column.
+        If the database can't be asked, the query does more than read it, or has no such column.
     """
     try:
         rows = vscdb.read(path, lambda c: _rows(c, query, conversation), wal=True)
@@ -201,8 +222,43 @@ def _id(value: Any) -> str:
 
 def _rows(connection: sqlite3.Connection, query: str, conversation: str) -> list[dict[str, Any]]:
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
-    cursor = connection.execute(query)
+    refused: list[str] = []
+    connection.set_authorizer(partial(_only_reads, refused))
+    try:
+        cursor = connection.execute(query)
+    except (sqlite3.Error, sqlite3.Warning) as error:  # a Warning: several statements, in Python 3.11
+        raise sqlite3.OperationalError(_REFUSED.format(refused[0]) if refused else str(error)) from error
     names = [column[0] for column in cursor.description or ()]
     if conversation not in names:
         raise LookupError(f"the query has no column {conversation!r}; it has {', '.join(names) or 'none'}")
     return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+_REFUSED = "the query may do nothing but read this one database; it asks for {}"
+_READS = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+}
+_FOR_VIRTUAL_TABLES = {(sqlite3.SQLITE_PRAGMA, "data_version"), (sqlite3.SQLITE_UPDATE, "sqlite_master")}
+"""SQLite asks for these by itself where a query reads a virtual table; the connection is read-only all the same."""
+_ASKED = {
+    getattr(sqlite3, f"SQLITE_{name}"): name.replace("_", " ")
+    for name in (
+        *("ALTER_TABLE", "ANALYZE", "ATTACH", "DELETE", "DETACH", "DROP_INDEX", "DROP_TABLE", "DROP_TEMP_TABLE"),
+        *("DROP_TRIGGER", "DROP_VIEW", "DROP_VTABLE", "INSERT", "PRAGMA", "REINDEX", "SAVEPOINT", "TRANSACTION"),
+        *("CREATE_INDEX", "CREATE_TABLE", "CREATE_TEMP_TABLE", "CREATE_TEMP_VIEW", "CREATE_TRIGGER", "CREATE_VIEW"),
+        *("CREATE_VTABLE", "UPDATE"),
+    )
+}
+
+
+def _only_reads(refused: list[str], action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """Let a query read the database that is open, and nothing else; what is refused is noted."""
+    allowed = action in _READS and not (action == sqlite3.SQLITE_FUNCTION and second == "load_extension")
+    if allowed or (action, first) in _FOR_VIRTUAL_TABLES:
+        return sqlite3.SQLITE_OK
+    what = (_ASKED.get(action), first, second)
+    refused.append(printable(" ".join(filter(None, what))))
+    return sqlite3.SQLITE_DENY

@@ -24,6 +24,7 @@ __all__ = [
     "UnsetType",
     "excerpt",
     "printable",
+    "said",
 ]
 
 FateStatus = Literal["kept", "merged", "metadata", "dropped"]
@@ -256,3 +257,19 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+_LONGEST = 400
+
+
+def said(error: BaseException) -> str:
+    r"""What an exception says, as one harmless line of bounded length.
+
+    >>> said(ValueError("a\x1b"))
+    'a\\x1b'
+    """
+    try:
+        text = str(error)
+    except Exception as inner:  # a person's exception may raise anything here, too
+        return f"(its text can't be shown: {type(inner).__name__})"
+    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
-from crystal_nb import decide, importer
+from crystal_nb import decide, foreign, importer
 from crystal_nb.adapters import for_profile, versions
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
@@ -90,7 +90,7 @@ async def _decide(run: Run, candidate: Candidate) -> Outcome:
             return Outcome(candidate, decision)
         parsed = await _parse(adapter, candidate, run.config)
         decided = _after_parse(run, candidate, decision, parsed, content_hash(parsed.conversation))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Outcome(candidate, decide.failed(decision, reason_of(error)))
     return Outcome(candidate, decided, parsed)
 
@@ -124,9 +124,7 @@ def decide_anew(run: Run, outcome: Outcome) -> Outcome:
 
 
 async def _parse(adapter: SourceAdapter, candidate: Candidate, config: Config) -> Parsed:
-    parsed = await adapter.parse(candidate, config)
-    if not isinstance(parsed, Parsed):
-        raise AdapterError("parse gave no Parsed")
+    parsed = foreign.checked_parsed(adapter, await adapter.parse(candidate, config))
     if parsed.conversation.source != candidate.source:
         raise AdapterError(f"parse gave a conversation of {parsed.conversation.source!r}, not {candidate.source!r}")
     return parsed
@@ -134,7 +132,7 @@ async def _parse(adapter: SourceAdapter, candidate: Candidate, config: Config) -
 
 def reason_of(error: BaseException) -> str:
     """What an error says, or at least its kind."""
-    return str(error) or type(error).__name__
+    return foreign.error_text(error)
 
 
 def new_run(policy: Policy, config: Config, adapters: Iterable[SourceAdapter] = ()) -> Run:

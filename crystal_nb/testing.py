@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 from crystal_nb import samples
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import SourceAdapter
+from crystal_nb.adapters.usable import usable
 from crystal_nb.config import Config, checked
 from crystal_nb.contract import damage, determinism, discovery, effects, identity, parsing, reimports
 from crystal_nb.contract.known import known_for
 from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, copy_home
-from crystal_nb.errors import AdapterError, ConfigError
+from crystal_nb.errors import ConfigError
+from crystal_nb.records import said
 from crystal_nb.scenarios.subjects import subject_for
 
 if TYPE_CHECKING:
@@ -82,9 +84,7 @@ def check_adapter(
     """
     from crystal_nb.contract import frames
 
-    adapter = get_adapter(adapter) if isinstance(adapter, str) else adapter
-    if not isinstance(adapter, SourceAdapter):
-        raise AdapterError(f"{adapter!r} is no adapter; decorate a function, or give a name")
+    adapter = get_adapter(adapter) if isinstance(adapter, str) else usable(adapter)
     with _stage(adapter, home, checked(config)) as stage:
         return frames.contract_rows([_row(stage, check) for check in CHECKS])
 
@@ -135,8 +135,8 @@ def _row(stage: Stage, check: Check) -> dict[str, Any]:
         ok, detail = None, str(error)
     except Failed as error:
         ok, detail, items = False, str(error), error.items
-    except Exception as error:  # an adapter may raise anything; that fails the check that met it
-        ok, detail = False, f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:  # an adapter may raise anything; that fails the check that met it
+        ok, detail = False, f"{type(error).__name__}: {said(error)}"
         items = (detail,)
     detail = detail.replace(str(stage.home), "~")
     if ok is False and (known := known_for(stage.adapter.parser_version, check.name, items)):

@@ -21,9 +21,10 @@ import msgspec
 from crystal_nb._loop import twins
 from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter, file_candidate, read_file
+from crystal_nb.adapters.usable import usable
 from crystal_nb.config import Config, checked
 from crystal_nb.corpus import ParsedConversation
-from crystal_nb.errors import AdapterError, ConfigError, CrystalError, ParseError
+from crystal_nb.errors import ConfigError, CrystalError, ParseError
 from crystal_nb.hashing import content_hash
 from crystal_nb.parse_session import ParserRules, RawRecord
 from crystal_nb.prototyping import Prototype
@@ -105,13 +106,19 @@ class ParserTrial:
 
     def headline(self) -> str:
         """The counts in one line."""
+        failed = sum(_is_error(f) for f in self.parsed.fates) if self.parsed else 0
         messages = len(self.parsed.conversation.messages) if self.parsed else 0
         lost = sum(f.status == "dropped" for f in self.parsed.fates) if self.parsed else len(self.raw)
+        lost -= failed
         text = f"{self.candidate.source} on {Path(self.candidate.file_path).name}: "
         text += f"{len(self.raw):,} raw records, {messages:,} messages, {lost:,} dropped"
         if self.others:
             text += f"; {len(self.others):,} more conversations in the file"
         return f"{text}; it fails" if self.error else text
+
+    def problem(self) -> str:
+        """What the parser failed on, with the raw record; nothing where it did not fail."""
+        return "\n  ".join([str(self.error), *getattr(self.error, "__notes__", ())]) if self.error is not None else ""
 
     def __repr__(self) -> str:
         lines = [printable(self.headline())]
@@ -121,14 +128,14 @@ class ParserTrial:
                 f"  {place:<10} {_cut(row['raw'], 60):<62} {_verdict(row, self._message(row['message_index']))}"
             )
         if self.error is not None:
-            lines += ["", *printable_lines(str(self.error))]
+            lines += ["", *printable_lines(self.problem())]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = list(self._rows())
         body = "".join(map(self._html_row, rows[:_SHOWN]))
         more = f"<p>… and {len(rows) - _SHOWN:,} more: .records</p>" if len(rows) > _SHOWN else ""
-        failed = f"<pre>{escape(chr(10).join(printable_lines(str(self.error))))}</pre>" if self.error else ""
+        failed = f"<pre>{escape(chr(10).join(printable_lines(self.problem())))}</pre>" if self.error else ""
         head = "<tr><th>place</th><th>raw record</th><th>fate</th><th>message</th></tr>"
         title = escape(printable(self.headline()))
         return f"<p><b>{title}</b></p>{failed}<table><thead>{head}</thead><tbody>{body}</tbody></table>{more}"
@@ -163,6 +170,10 @@ def _verdict(row: Mapping[str, Any], message: Message | None) -> str:
     return f"{row['status']}: {printable(row['reason'] or '')}"
 
 
+def _is_error(fate: Fate) -> bool:
+    return fate.status == "dropped" and (fate.reason or "").startswith("error: ")
+
+
 def _row(number: int, raw: RawRecord | None, fate: Fate | None, error: Exception | None) -> dict[str, Any]:
     raw = raw if raw is not None else RawRecord(None, fate.head if fate else b"")
     status: str | None = fate.status if fate else None
@@ -171,7 +182,7 @@ def _row(number: int, raw: RawRecord | None, fate: Fate | None, error: Exception
     if fate is not None:
         line, offset, key = fate.line, fate.offset, fate.key
     failed = str(error).partition(": ")[2] if error is not None and fate is None else None
-    if reason is not None and reason.startswith("error: "):
+    if fate is not None and reason is not None and _is_error(fate):
         status, failed = "error", reason.removeprefix("error: ")
     elif failed is not None and isinstance(error, ParseError) and error.line == line and line is not None:
         status = "error"
@@ -229,9 +240,7 @@ async def _try_parser(
     (['record', 'line', 'offset', 'key'], None)
     """
     config = checked(config)
-    adapter = get_adapter(adapter) if isinstance(adapter, str) else adapter
-    if not isinstance(adapter, SourceAdapter):
-        raise AdapterError(f"{adapter!r} is no adapter; decorate a function, or give a name")
+    adapter = get_adapter(adapter) if isinstance(adapter, str) else usable(adapter)
     listed, error = await _candidates(adapter, path, config)
     chosen = next((c for c in listed if conversation is None or c.id == conversation), None)
     if chosen is None:

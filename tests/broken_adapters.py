@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import locale
 import os
 import time
 import uuid
@@ -17,8 +18,8 @@ import crystal_nb as cnb
 from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed, file_candidate
 from crystal_nb.config import Config
-from crystal_nb.prototyping import jsonl_adapter
-from crystal_nb.records import Candidate
+from crystal_nb.prototyping import Prototype, jsonl_adapter
+from crystal_nb.records import Candidate, Fate
 from crystal_nb.scenarios import Sample
 
 changed = msgspec.structs.replace
@@ -100,7 +101,105 @@ def by_hash(parsed: Parsed, config: Config) -> Parsed:
     return changed(parsed, conversation=changed(parsed.conversation, slug=str(hash("oak"))))
 
 
+class Misnamed(Prototype):
+    async def detect(self, config):
+        info = await super().detect(config)
+        return info and changed(info, display_name="Another")
+
+
+def listing(change: Callable[[list[Candidate], Config], list[Candidate]]) -> Any:
+    """The sound adapter with something done to what it lists."""
+    return replace(sound, candidates=lambda folder, config: change(sound.candidates(folder, config), config))
+
+
+def each(**changes: Any) -> Callable[[list[Candidate], Config], list[Candidate]]:
+    return lambda found, config: [changed(c, **changes) for c in found]
+
+
+def second(**changes: Any) -> Callable[[list[Candidate], Config], list[Candidate]]:
+    """Only the second one of the samples."""
+    return lambda found, config: [changed(c, **changes) if c.id == "s2" else c for c in found]
+
+
+def backwards(parsed: Parsed, config: Config) -> Parsed:
+    messages = parsed.conversation.messages[::-1]
+    last = len(messages) - 1
+    fates = [f if f.message_index is None else changed(f, message_index=last - f.message_index) for f in parsed.fates]
+    return Parsed(changed(parsed.conversation, messages=messages), tuple(fates))
+
+
+def refuses_the_second(candidate: Candidate, rules: Any, config: Config) -> Parsed:
+    if candidate.id == "s2":
+        raise cnb.ParseError("too long", source="mytool", path=candidate.file_path)
+    return sound.read(candidate, rules, config)
+
+
+def stumbles_inside(candidate: Candidate, rules: Any, config: Config) -> Parsed:
+    parsed = sound.read(candidate, rules, config)
+    if any(f.reason == "invalid JSON" for f in parsed.fates[1:-1]):
+        raise KeyError("a line in the middle")
+    return parsed
+
+
+def loses_the_rest_behind_a_repetition(parsed: Parsed, config: Config) -> Parsed:
+    messages = parsed.conversation.messages
+    if len({m.id for m in messages}) == len(messages):
+        return parsed
+    fates = [f if not f.message_index else changed(f, message_index=0) for f in parsed.fates]
+    return Parsed(changed(parsed.conversation, messages=messages[:1]), tuple(fates))
+
+
+def takes_the_mark_for_text(candidate: Candidate, rules: Any, config: Config) -> Parsed:
+    parsed = sound.read(candidate, rules, config)
+    if not Path(candidate.file_path).read_bytes().startswith(b"\xef\xbb\xbf"):
+        return parsed
+    return with_messages(parsed, lambda n, m: changed(m, content="\ufeff" + m.content))
+
+
+def stops_at_two(parsed: Parsed, config: Config) -> Parsed:
+    late = "2026-01-05T10:00:02"
+    messages = tuple(m for m in parsed.conversation.messages if str(m.timestamp) < late)
+    fates = [
+        Fate("dropped", f.kind, "late", None, f.line, f.offset, f.size)
+        if f.message_index is not None and str(parsed.conversation.messages[f.message_index].timestamp) >= late
+        else f
+        for f in parsed.fates
+    ]
+    return Parsed(changed(parsed.conversation, messages=messages), tuple(fates))
+
+
+def by_version(candidate: Candidate, rules: Any, config: Config) -> Parsed:
+    parsed = sound.read(candidate, rules, config)
+    suffix = "" if candidate.parser_version in (None, "mytool@1") else candidate.parser_version
+    return with_messages(parsed, lambda n, m: changed(m, content=m.content + suffix))
+
+
 BROKEN: dict[str, Any] = {
+    "absent": replace(
+        sound, count=lambda folder, config: len(sound.candidates(folder, config)) if folder.is_dir() else 1
+    ),
+    "found": Misnamed(**vars(sound)),
+    "candidates": listing(lambda found, config: [changed(c, file_mtime=f"{c.file_mtime}+00:00") for c in found]),
+    "switched off": replace(
+        sound,
+        count=lambda folder, config: 0 if "mytool" in config.enabled_sources else len(sound.candidates(folder, config)),
+    ),
+    "locale": rereading(
+        lambda p, config: changed(p, conversation=changed(p.conversation, slug=locale.setlocale(locale.LC_ALL)))
+    ),
+    "candidate ids unique": listing(second(id="s1")),
+    "namespace": listing(second(id="mytool:s1")),
+    "samples parse": replace(sound, read=refuses_the_second),
+    "order": rereading(backwards),
+    "garbled": replace(sound, read=stumbles_inside),
+    "duplicated line": rereading(loses_the_rest_behind_a_repetition),
+    "BOM": replace(sound, read=takes_the_mark_for_text),
+    "touch": listing(each(file_mtime="2026-01-01T00:00:00.000Z")),
+    "append": rereading(stops_at_two),
+    "same-size edit": rereading(lambda p, config: with_messages(p, lambda n, m: changed(m, content=m.content[:5]))),
+    "version bump": replace(sound, read=by_version),
+    "stored rows": rereading(lambda p, config: with_messages(p, lambda n, m: changed(m, id=f"message-{n}"))),
+    "payload": listing(second(id=" ")),
     "empty": replace(
         sound, count=lambda folder, config: len(list(folder.rglob("*.jsonl"))) or int((folder / "talks").is_dir())
     ),
@@ -132,5 +231,13 @@ WITH_CONSEQUENCES: dict[str, Any] = {
     "half-written": replace(sound, read=remembers),
 }
 """By the check that is meant for them; an import goes wrong with these, too, which other checks show."""
+
+NO_ADAPTER_CAN_BREAK: dict[str, str] = {
+    "default": "it is about the configuration's default, which an adapter has no say in",
+    "restored": "it is about loading a configuration, which an adapter has no say in",
+    "unsupported source": "a server looks at the source before all else that an adapter gives",
+    "reimport": "the same list is skipped by size and time; only an id that is never found again shows here",
+}
+"""Checks for which there is no adapter that fails them alone, and why."""
 
 BY_HASH_SEED = BROKEN["hash seed"]

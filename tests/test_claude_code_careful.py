@@ -296,6 +296,37 @@ def test_a_record_written_twice_is_one_message(read):
     assert [m.content for m in parsed.conversation.messages] == ["better", "a"]
 
 
+@pytest.mark.parametrize(
+    ("written", "fates"),
+    [
+        ("aa", ["kept", "merged"]),
+        ("ab", ["dropped", "kept"]),
+        ("aab", ["dropped", "dropped", "kept"]),
+        ("abb", ["dropped", "kept", "merged"]),
+        ("aba", ["dropped", "dropped", "kept"]),
+        ("abcbb", ["dropped", "dropped", "dropped", "kept", "merged"]),
+    ],
+)
+def test_of_records_with_one_id_the_first_gives_the_place_and_the_last_the_content(read, written, fates):
+    rows = [row("user", text, "u1") for text in written]
+    parsed = read(*rows[:1], answer([text("x")], "a1"), *rows[1:])
+    assert [m.content for m in parsed.conversation.messages] == [written[-1], "x"]
+    assert parsed.conversation.slug == written[-1]
+    told = [f for f in parsed.fates if f.kind == "user"]
+    assert [f.status for f in told] == fates
+    assert {f.message_index for f in told if f.status != "dropped"} == {0}
+    assert all(f.head.startswith(b'{"type": "user"') for f in told if f.status == "dropped")
+    assert {(f.reason, f.message_index) for f in told if f.status == "dropped"} <= {
+        ("replaced by a later record of the same id", None)
+    }
+
+
+def test_what_is_odd_in_a_record_written_twice_is_told_of_itself(read):
+    odd = [text("hi"), {"type": "gas"}]
+    parsed = read(row("user", odd, "u1"), row("user", odd, "u1"), row("user", "next", "u2"))
+    assert ["unknown block kind gas" in (f.reason or "") for f in parsed.fates] == [True, True, False]
+
+
 def test_records_without_id_or_time_are_kept_without_a_clock(read):
     first = row(id=None)
     del first["timestamp"]

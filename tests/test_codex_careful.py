@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,42 @@ def test_damaged_compressed_data_keeps_what_came_before(home):
     assert [f.candidate.id for f in corpus.failed] == [THREAD + "02"]
     assert "damaged" in corpus.parsed[0].fates[-1].reason
     assert len(corpus.parsed[0].conversation.messages) > 10_000
+
+
+MEGABYTES = 1 << 20
+BOMBS = {
+    "blank lines": (b"\n" * MEGABYTES, 4096, 2 * MEGABYTES),
+    "lone carriage returns": (b"\r" * MEGABYTES, 4096, 2 * MEGABYTES),
+    "empty objects": (b"{}\n" * (MEGABYTES // 3), 4096, 2 * MEGABYTES),
+    "one blank line without end": (b" " * MEGABYTES, 4096, 90 * MEGABYTES),
+    "few lines, each of a megabyte": (b" " * (MEGABYTES - 1) + b"\n", 4096, 66 * MEGABYTES),
+}
+"""By what it unfolds to: a frame that is repeated, how often, and how many bytes may come out of it at most."""
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_compressed_data_that_unfolds_without_measure_is_refused(home, name):
+    frame, times, most = BOMBS[name]
+    data = packed(lines(meta(THREAD + "01"), prompt("hi"))) + packed(frame) * times
+    home(f"{NAME}{THREAD}01.jsonl.zst", data)
+    corpus = cnb.parse(cnb.scan("codex@2", config=home.config), config=home.config)
+    (failure,) = corpus.failed
+    assert (failure.error, failure.candidate.id) == ("ParseError", THREAD + "01")
+    told = re.search(r"([\d,]+) compressed bytes unfold to ([\d,]+) bytes with ([\d,]+) line ends", failure.message)
+    packed_bytes, unfolded, ends = (int(number.replace(",", "")) for number in told.groups())
+    assert packed_bytes == len(data)
+    assert unfolded <= most
+    assert ends <= 100_000 + len(data) + MEGABYTES
+
+
+@pytest.mark.parametrize(
+    "rows", [[answer("x" * 40_000_000)], [answer("same")] * 60_000, [answer(f"{n}") for n in range(110_000)]]
+)
+def test_histories_that_compress_very_well_are_read(home, rows):
+    data = lines(meta(THREAD + "01"), prompt("hi"), *rows)
+    home(f"{NAME}{THREAD}01.jsonl.zst", packed(data))
+    (parsed,) = all_of(home).values()
+    assert sum(f.size for f in parsed.fates) == len(data)
 
 
 def test_without_a_zstd_library_the_outcome_says_so(home, monkeypatch):

@@ -68,7 +68,7 @@ def test_the_reader_without_recursion_agrees_with_the_quick_one(text):
             return "invalid"
 
     def without_recursion():
-        value, end = json_module._decode_deep(text)
+        value, end = json_module.decode_deep(text, json_module._decoder)
         if text[end:].strip(" \t\n\r"):
             raise ValueError
         return value

@@ -73,7 +73,8 @@ def test_an_error_points_into_the_function_with_the_raw_record(home):
     assert isinstance(trial.error, cnb.ParseError)
     assert (trial.error.line, trial.error.offset) == (2, len(SAYS))
     assert isinstance(trial.error.__cause__, KeyError)
-    assert 'raw record: {"kind":"say","who":"user","text":"no id' in str(trial.error)
+    assert 'raw record: {"kind":"say","who":"user","text":"no id' in trial.problem()
+    assert "no id" not in str(trial.error)  # as that goes into failures, logs and reports
     assert "KeyError in mytool, line" in str(trial.error)
     assert 'record["id"]' in "".join(traceback.format_exception(trial.error))
     assert trial.records["status"].to_list() == ["kept", "error"]

@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 from crystal_nb.adapters import claude_code, codex, copilot, cursor, gemini, plugins, trae
 from crystal_nb.adapters.base import SourceAdapter
-from crystal_nb.errors import AdapterError, DuplicateAdapterWarning, PluginWarning, UnknownAdapterError
+from crystal_nb.adapters.usable import usable
+from crystal_nb.errors import DuplicateAdapterWarning, PluginWarning, UnknownAdapterError
 
 __all__ = ["add_to", "for_profile", "get_adapter", "register", "registered", "versions"]
 
@@ -38,13 +39,7 @@ def register(adapter: SourceAdapter) -> SourceAdapter:
 
 def add_to(registry: dict[str, SourceAdapter], adapter: SourceAdapter) -> SourceAdapter:
     """`register` for a registry of one's own."""
-    if not isinstance(adapter, SourceAdapter):
-        raise AdapterError(
-            f"{adapter!r} is no adapter: it needs name, display_name, parser_version, detect, scan, parse"
-        )
-    if not (isinstance(adapter.name, str) and adapter.name):
-        raise AdapterError(f"an adapter's name must be a non-empty text, not {adapter.name!r}")
-    if adapter.name in registry:
+    if usable(adapter).name in registry:
         warnings.warn(
             f"adapter {adapter.name!r} was registered already; replaced", DuplicateAdapterWarning, stacklevel=3
         )
@@ -112,7 +107,17 @@ def _load_plugins() -> None:
     if _asked_for_plugins:
         return
     _asked_for_plugins = True
+    try:
+        _add_plugins()
+    except KeyboardInterrupt:  # those that were not reached are asked for the next time
+        _asked_for_plugins = False
+        raise
+
+
+def _add_plugins() -> None:
     for adapter in plugins.announced():
+        if _REGISTRY.get(adapter.name) is adapter:
+            continue
         if adapter.name in _REGISTRY:
             text = f"adapter {adapter.name!r} of another package left out: the name is taken"
             warnings.warn(text, PluginWarning, stacklevel=4)

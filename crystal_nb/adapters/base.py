@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from crystal_nb import ecma
 from crystal_nb.config import Config
-from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError
-from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, SourceInfo
+from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError, SourceError
+from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, SourceInfo, said
 
 __all__ = ["Adapter", "Parsed", "Rules", "SourceAdapter"]
 
@@ -109,8 +109,18 @@ class Adapter:
         """Parse one candidate; raises nothing but `ParseError`."""
         return self._parse(candidate, config)
 
+    def _folder(self, config: Config, problem: type[SourceError]) -> Path:
+        """The data folder; whatever the function for it raises or gives instead is told by the adapter's name."""
+        try:
+            return Path(self.root(config))
+        except CrystalError:
+            raise
+        except (Exception, SystemExit) as error:
+            reason = f"root gives none: {type(error).__name__}: {said(error)}"
+            raise problem(reason, source=self.name, path="the data folder") from error
+
     def _detect(self, config: Config) -> SourceInfo | None:
-        root = self.root(config)
+        root = self._folder(config, DetectError)
         try:
             count = self.count(root, config)
         except OSError:
@@ -120,7 +130,7 @@ class Adapter:
         return SourceInfo(self.name, self.display_name, str(root), count) if count else None
 
     def _scan(self, config: Config) -> list[Candidate]:
-        root = self.root(config)
+        root = self._folder(config, ScanError)
         try:
             return self.candidates(root, config)
         except (OSError, ValueError, RecursionError) as error:

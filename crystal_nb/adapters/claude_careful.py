@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from crystal_nb import ecma
-from crystal_nb.adapters.base import Adapter, Parsed, last_path_part
+from crystal_nb.adapters.base import Adapter, Parsed, last_path_part, open_file
 from crystal_nb.adapters.claude_copies import NO_COPY, Copy, copied_from, copied_from_session, is_held
 from crystal_nb.adapters.claude_draft import Session
 from crystal_nb.adapters.claude_lines import line_fates, read_lines
@@ -25,6 +27,7 @@ from crystal_nb.adapters.claude_records import Line, LineDecoder
 from crystal_nb.adapters.claude_rules import V2, ClaudeRules
 from crystal_nb.adapters.claude_session import finish, read_record
 from crystal_nb.adapters.claude_split import read_split, tiled
+from crystal_nb.adapters.jsonl import HEAD_BYTES
 from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Conversation, Fate, Message
@@ -50,7 +53,21 @@ def _read(candidate: Candidate, rules: ClaudeRules, config: Config) -> Parsed:
         session, fates = _read_whole(place, begin(), rules)
         _refuse_unknown(candidate, fates)
         messages, fates = finish(session, fates)
+    if session.replaced:
+        fates = _with_heads(place.path, fates)
     return Parsed(_conversation(candidate, place, session, messages, copy), tuple(fates))
+
+
+def _with_heads(path: str, fates: list[Fate]) -> list[Fate]:
+    """Fates of records that were lost only after their lines were read, with the beginning of their bytes."""
+    with open_file(path) as file:
+        found = []
+        for fate in fates:
+            if fate.status == "dropped" and not fate.head and fate.size:
+                file.seek(fate.offset or 0)
+                fate = replace(fate, head=file.read(min(fate.size, HEAD_BYTES)) or b"")
+            found.append(fate)
+    return found
 
 
 def _copy(place: Place, rules: ClaudeRules) -> Copy:

@@ -16,9 +16,10 @@ from crystal_nb.adapters.claude_lines import Lines
 from crystal_nb.adapters.claude_records import Block, ForkedFrom, Line, LineDecoder, Rare, Usage, media, result_text
 from crystal_nb.adapters.claude_rules import ClaudeRules
 
-__all__ = ["Session", "Sketch", "orphan_call"]
+__all__ = ["SAME_AGAIN", "Session", "Sketch", "orphan_call"]
 
 _RARE = LineDecoder(Rare)
+SAME_AGAIN = "the same record again"
 
 
 class Sketch(Struct, gc=False):
@@ -100,6 +101,8 @@ class Session:
         self.fork_refs: list[tuple[str, str | None]] = []
         self.forked: dict[str, list[int]] = {}
         """By the session that records say they are forked from: how many it holds, how many not."""
+        self.replaced: set[int] = set()
+        """Sketches whose content came again in another form; the earlier records of them are lost."""
         self.first_prompt: str | None = None
         self.leaf: str | None = None
         self.cwd: str | None = None

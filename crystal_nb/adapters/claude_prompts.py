@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crystal_nb import ecma
 from crystal_nb.adapters.base import Outcome
-from crystal_nb.adapters.claude_draft import Session, Sketch, orphan_call
+from crystal_nb.adapters.claude_draft import SAME_AGAIN, Session, Sketch, orphan_call
 from crystal_nb.adapters.claude_envelopes import HARNESS, sort_text
 from crystal_nb.adapters.claude_records import Block, Line, RawMessage
 
@@ -49,9 +49,7 @@ def _prompt(session: Session, record: Line, message: RawMessage, content: list[B
         _mark_origin(sketch, record)
     at = session.repeated(record, "user")
     if at is not None:
-        earlier = session.sketches[at]
-        earlier.texts, earlier.marks, earlier.role = sketch.texts, sketch.marks, sketch.role
-        return "merged", "user", "the same record again; the last one counts", at
+        return _again(session, at, sketch)
     at = session.add(sketch, record.uuid)
     if sketch.role == "user" and sketch.texts:
         text = sketch.texts[0] if len(sketch.texts) == 1 else "\n".join(sketch.texts)
@@ -60,6 +58,19 @@ def _prompt(session: Session, record: Line, message: RawMessage, content: list[B
         if session.queued or session.attached:
             meet_queued(session, text, at)
     odd, session.odd = session.odd, None
+    return "kept", "user", odd, at
+
+
+def _again(session: Session, at: int, sketch: Sketch) -> Outcome:
+    """A record whose id was there before: the first counts for the place, the last for the content."""
+    odd, session.odd = session.odd, None
+    earlier = session.sketches[at]
+    if (earlier.texts, earlier.marks, earlier.role) == (sketch.texts, sketch.marks, sketch.role):
+        return "merged", "user", odd or SAME_AGAIN, at
+    if session.first_prompt is not None and session.first_prompt == "\n".join(earlier.texts or ()):
+        session.first_prompt = "\n".join(sketch.texts or ()) or None
+    earlier.texts, earlier.marks, earlier.role = sketch.texts, sketch.marks, sketch.role
+    session.replaced.add(at)
     return "kept", "user", odd, at
 
 

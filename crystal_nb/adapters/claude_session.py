@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from crystal_nb.adapters.base import Outcome, has_fence
 from crystal_nb.adapters.claude_answers import read_answer
 from crystal_nb.adapters.claude_branches import mark_reverted
-from crystal_nb.adapters.claude_draft import Session, Sketch
+from crystal_nb.adapters.claude_draft import SAME_AGAIN, Session, Sketch
 from crystal_nb.adapters.claude_others import BOOKKEEPING, read_other
 from crystal_nb.adapters.claude_prompts import read_user
 from crystal_nb.adapters.claude_records import Line, RawMessage
@@ -65,10 +65,29 @@ def finish(session: Session, fates: list[Fate]) -> tuple[tuple[Message, ...], li
     """Messages in order, and fates that name their final places."""
     if session.rules.mark_reverted:
         mark_reverted(session, fates)
+    if session.replaced:
+        fates = _replaced(session.replaced, fates)
     sketches, results = session.sketches, session.results
     kept = [sketch for sketch in sketches if sketch.moved_to < 0]
     messages = tuple([_message(sketch, results) for sketch in kept])
     return messages, fates if len(kept) == len(sketches) else _moved(sketches, fates)
+
+
+def _replaced(sketches: set[int], fates: list[Fate]) -> list[Fate]:
+    """Of records with one id the last other one is kept; what came before it is lost."""
+    kept: set[int] = set()
+    found = []
+    for fate in reversed(fates):
+        at = fate.message_index
+        if at in kept and (fate.status == "kept" or fate.reason == SAME_AGAIN):
+            fate = Fate("dropped", fate.kind, _REPLACED, None, fate.line, fate.offset, fate.size, fate.key)
+        elif at is not None and at in sketches and fate.status == "kept":
+            kept.add(at)
+        found.append(fate)
+    return found[::-1]
+
+
+_REPLACED = "replaced by a later record of the same id"
 
 
 def _moved(sketches: list[Sketch], fates: list[Fate]) -> list[Fate]:

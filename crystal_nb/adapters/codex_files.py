@@ -30,6 +30,9 @@ _DATED = re.compile("rollout-([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
 _UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _MOST_ADDED = 64 << 20
 """A line that makes the buffer grow by more at once is longer than 256 MB."""
+_FREE_BYTES, _MOST_BYTES = 64 << 20, 200
+_FREE_LINES, _MOST_LINES = 100_000, 1
+"""What compressed data may unfold to in any case, and per compressed byte; histories give about 10 bytes for one."""
 
 
 class Rollout(Struct, frozen=True):
@@ -50,7 +53,8 @@ class Rollout(Struct, frozen=True):
 class Opened:
     """A file, decompressed where its name says so, for one pass from its beginning.
 
-    What is damaged in the compressed data ends the reading and is told by `damage`.
+    What is damaged in the compressed data ends the reading and is told by `damage`. Data that unfolds
+    without measure is refused with an ``OSError``.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -58,6 +62,8 @@ class Opened:
         self._is_packed = str(path).endswith(".zst")
         zstandard = _zstandard() if self._is_packed else None
         self._file: Any = open_file(path)
+        self._packed = os.fstat(self._file.fileno()).st_size
+        self._bytes = self._lines = 0
         if zstandard is not None:
             self._error: type[Exception] = zstandard.ZstdError
             self._file = zstandard.ZstdDecompressor().stream_reader(self._file, read_across_frames=True)
@@ -75,10 +81,21 @@ class Opened:
         if len(buffer) > _MOST_ADDED:
             raise OSError("too large: a line of more than 256 MB in compressed data")
         try:
-            return self._file.readinto(buffer) or 0
+            count = self._file.readinto(buffer) or 0
         except self._error as error:
             self.damage = str(error)
             return 0
+        self._refuse_bomb(bytes(buffer[:count]))
+        return count
+
+    def _refuse_bomb(self, data: bytes) -> None:
+        """Stop where far more comes out than any history holds: each line is a record in memory."""
+        self._bytes += len(data)
+        self._lines += data.count(b"\n") + data.count(b"\r")
+        too_long = self._bytes > max(_FREE_BYTES, _MOST_BYTES * self._packed)
+        if too_long or self._lines > _FREE_LINES + _MOST_LINES * self._packed:
+            unfolded = f"{self._bytes:,} bytes with {self._lines:,} line ends and more"
+            raise OSError(f"too large: {self._packed:,} compressed bytes unfold to {unfolded}")
 
 
 def _zstandard() -> Any:

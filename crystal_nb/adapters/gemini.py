@@ -125,14 +125,16 @@ class _Replay:
 
     def put(self, number: int, value: dict[str, Any]) -> None:
         """Add a message, or the new state of one (G2)."""
-        earlier = self.entries.get(value["id"])
-        self.entries[value["id"]] = _Entry(value, [*(earlier.records if earlier else ()), number])
+        entry = self.entries.setdefault(value["id"], _Entry(value, []))
+        entry.value = value
+        entry.records.append(number)
 
     def _rewind(self, id: str) -> None:
         """G3."""
-        known = list(self.entries)
-        for gone in known[known.index(id) if id in self.entries else 0 :]:
-            self._lose(gone, "taken back by a rewind")
+        gone = None
+        while self.entries and gone != id:
+            gone, entry = self.entries.popitem()
+            self._lose(entry, "taken back by a rewind")
 
     def _set(self, number: int, facts: dict[str, Any]) -> None:
         """G4 and G7."""
@@ -141,14 +143,17 @@ class _Replay:
         self.outcomes[number] = ("metadata", None)
         if isinstance(messages, list):
             listed = [m for m in messages if isinstance(m, dict) and isinstance(m.get("id"), str)]
-            for id in self.entries.keys() - {m["id"] for m in listed}:
-                self._lose(id, "left out of a later list of messages")
             before, self.entries = self.entries, {}
             for m in listed:
-                self.entries[m["id"]] = _Entry(m, [*(before[m["id"]].records if m["id"] in before else ()), number])
+                entry = self.entries.get(m["id"]) or before.pop(m["id"], None) or _Entry(m, [])
+                self.entries[m["id"]], entry.value = entry, m
+                if entry.records[-1:] != [number]:
+                    entry.records.append(number)
+            for entry in before.values():
+                self._lose(entry, "left out of a later list of messages")
 
-    def _lose(self, id: str, reason: str) -> None:
-        for number in self.entries.pop(id).records:
+    def _lose(self, entry: _Entry, reason: str) -> None:
+        for number in entry.records:
             self.outcomes.setdefault(number, ("dropped", reason))
 
 
@@ -321,12 +326,8 @@ class _Gemini(Adapter):
 
     def write_sample(self, home: Path, sample: Sample) -> Path:
         """Write a session of the newer form."""
-        head = {
-            "sessionId": sample.id,
-            "projectHash": "0" * 64,
-            "startTime": "2026-01-05T10:00:00.000Z",
-            "kind": "main",
-        }
+        begun = "2026-01-05T10:00:00.000Z"
+        head = {"sessionId": sample.id, "projectHash": "0" * 64, "startTime": begun, "kind": "main"}
         lines: list[dict[str, Any]] = [head]
         for m in sample.messages:
             kind = "user" if m.role == "user" else "gemini"

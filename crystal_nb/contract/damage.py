@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,15 @@ from hypothesis import strategies as st
 
 from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed
+from crystal_nb.adapters.jsonl import node_line_bounds
 from crystal_nb.contract.stage import (
     CannotCheck,
     Check,
     Failed,
     Stage,
-    all_lines,
     check,
     digest,
+    lines_told,
     parse_now,
     some,
 )
@@ -53,7 +56,7 @@ def _for_all(strategy: st.SearchStrategy[Any], holds: Callable[..., None], *fixe
 
 
 def _lines(data: bytes) -> list[bytes]:
-    return data.splitlines(keepends=True) if b"\r" not in data else [p + b"\n" for p in data.split(b"\n")][:-1]
+    return [line for line in re.split(rb"(?<=\n)", data) if line]
 
 
 def _read(stage: Stage, candidate: Candidate, data: bytes, what: str) -> Parsed:
@@ -71,13 +74,13 @@ def truncated(stage: Stage) -> str:
     before its first line is whole, a file may be refused with ParseError instead.
     A JSON document: it is refused with ParseError, or reads as the whole. Databases: see ``garbled``.
     """
-    documents = [(c, p) for c, p in stage.parsed if c.file_path.endswith(".json") and not all_lines(p.fates)][:3]
+    documents = [(c, p) for c, p in stage.parsed if c.file_path.endswith(".json")][:3]
     try:
         files = stage.line_files()
     except CannotCheck:
         files = []
-    for candidate, _, data in files:
-        _for_all(st.integers(0, len(data)), _cut_line, stage, candidate, data, {})
+    for candidate, parsed, data in files:
+        _for_all(st.integers(0, len(data)), _cut_line, stage, candidate, data, _Cuts(stage, candidate, parsed, data))
     for candidate, parsed in documents:
         data = Path(candidate.file_path).read_bytes()
         _for_all(st.integers(0, len(data.rstrip()) - 1), _cut_document, stage, candidate, parsed, data)
@@ -86,28 +89,54 @@ def truncated(stage: Stage) -> str:
     return f"{len(files)} files of lines, {len(documents)} documents, cut at up to {_EXAMPLES} places each"
 
 
-def _cut_line(cut: int, stage: Stage, candidate: Candidate, data: bytes, known: dict[int, tuple[str, int]]) -> None:
-    start = data.rfind(b"\n", 0, cut) + 1
-    stop = data.find(b"\n", cut) + 1 or len(data)
+class _Cuts:
+    """Where the records of a file begin, and what is read of it up to there."""
+
+    def __init__(self, stage: Stage, candidate: Candidate, parsed: Parsed, data: bytes) -> None:
+        self._stage, self._candidate, self._data = stage, candidate, data
+        self._starts = sorted({*node_line_bounds(data)[0], *(f.offset or 0 for f in parsed.fates), len(data)})
+        self._first = min((f.offset or 0 for f in parsed.fates if f.message_index is not None), default=len(data))
+        self._read: dict[int, tuple[str, int]] = {}
+
+    def around(self, cut: int) -> tuple[int, int]:
+        """Where the record that a cut goes through begins and ends; behind its last byte a record is whole."""
+        at = bisect_right(self._starts, cut)
+        return self._starts[at - 1], self._starts[min(at, len(self._starts) - 1)]
+
+    def may_be_refused(self, cut: int) -> bool:
+        """Whether nothing before the cut is a record that becomes a message."""
+        return cut <= self._first or self.around(cut)[0] <= self._first
+
+    def up_to(self, place: int) -> tuple[str, int]:
+        """Hash and number of fates of the file up to there."""
+        if place not in self._read:
+            data = self._data[:place]
+            try:
+                whole = self._stage.parse_bytes(self._candidate, data)
+                self._read[place] = digest(whole), lines_told(whole.fates, data)
+            except ParseError:
+                self._read[place] = "refused", 0
+        return self._read[place]
+
+
+def _cut_line(cut: int, stage: Stage, candidate: Candidate, data: bytes, cuts: _Cuts) -> None:
+    start, stop = cuts.around(cut)
     name = ecma.to_text(candidate.id)
     try:
-        got = _read(stage, candidate, data[:cut], f"cut at byte {cut}")
-    except Failed:
-        if start == 0 and cut < stop:
+        got = stage.parse_bytes(candidate, data[:cut])
+    except ParseError as error:
+        if cuts.may_be_refused(cut):
             return
-        raise
+        raise Failed(f"{name}, cut at byte {cut}: {error.reason}") from None
+    told = lines_told(got.fates, data[:cut])
     if start == 0:
-        if len(got.fates) > 1:
-            raise Failed(f"{name}: cut at byte {cut} of its first line, {len(got.fates)} fates")
+        if told > 1:
+            raise Failed(f"{name}: cut at byte {cut} of its first line, {told} fates")
         return
-    for place in (start, stop):
-        if place not in known:
-            whole = _read(stage, candidate, data[:place], f"cut at byte {place}")
-            known[place] = (digest(whole), len(whole.fates))
-    if digest(got) not in (known[start][0], known[stop][0]):
+    if digest(got) not in (cuts.up_to(start)[0], cuts.up_to(stop)[0]):
         raise Failed(f"{name}: cut at byte {cut}, it reads as no prefix of whole lines")
-    if len(got.fates) - known[start][1] not in (0, 1):
-        raise Failed(f"{name}: cut at byte {cut}, {len(got.fates)} fates after {known[start][1]} lines")
+    if told - cuts.up_to(start)[1] not in (0, 1):
+        raise Failed(f"{name}: cut at byte {cut}, {told} fates after {cuts.up_to(start)[1]} lines")
 
 
 def _cut_document(cut: int, stage: Stage, candidate: Candidate, parsed: Parsed, data: bytes) -> None:
@@ -157,8 +186,11 @@ def duplicated(stage: Stage) -> str:
             doubled = b"".join([*lines[: number + 1], _ended(lines[number]), *lines[number + 1 :]])
             doubled = doubled if lines[number].endswith(b"\n") else data + b"\n" + lines[number]
             got, count = _read(stage, candidate, doubled, f"line {number + 1} twice"), count + 1
-            if len(got.fates) != len(parsed.fates) + 1:
-                raise Failed(f"{ecma.to_text(candidate.id)}: line {number + 1} twice, {len(got.fates)} fates")
+            told, before = lines_told(got.fates, doubled), lines_told(parsed.fates, data)
+            start = sum(map(len, lines[:number]))
+            records = sum(start <= (f.offset or 0) < start + len(lines[number]) for f in parsed.fates)
+            if told != before + max(1, records):
+                raise Failed(f"{ecma.to_text(candidate.id)}: line {number + 1} twice, {told} fates after {before}")
             if digest(got) != digest(parsed) and _others(got, {number, number + 1}) != _others(parsed, {number}):
                 raise Failed(f"{ecma.to_text(candidate.id)}: line {number + 1} twice changes other messages")
     return f"{count} lines doubled"
@@ -203,12 +235,17 @@ def bom(stage: Stage) -> str:
     seen = set()
     for candidate, parsed, data in stage.line_files():
         got = _read(stage, candidate, _BOM + data, "with a BOM")
-        first, rest = data.partition(b"\n")[0], data.partition(b"\n")[2]
-        without = _read(stage, candidate, b"{" * bool(first) + b"\n" + rest, "with a broken first line")
-        if len(got.fates) != len(parsed.fates) or digest(got) not in (digest(parsed), digest(without)):
+        same = lines_told(got.fates, _BOM + data) == lines_told(parsed.fates, data)
+        if not same or (digest(got) != digest(parsed) and digest(got) != _without_first(stage, candidate, data)):
             raise Failed(f"{ecma.to_text(candidate.id)}: with a BOM it reads differently")
         seen.add("it is skipped" if _told(got) == _told(parsed) else "the first line is dropped")
     return some(sorted(seen))
+
+
+def _without_first(stage: Stage, candidate: Candidate, data: bytes) -> str:
+    """Hash of what is read where the first line is broken."""
+    first, _, rest = data.partition(b"\n")
+    return digest(_read(stage, candidate, b"{" * bool(first) + b"\n" + rest, "with a broken first line"))
 
 
 @check("damage", "unknown record")
@@ -223,10 +260,9 @@ def unknown(stage: Stage) -> str:
             got, count = _read(stage, candidate, changed, f"an unknown record as line {place + 1}"), count + 1
             if digest(got) != digest(parsed):
                 raise Failed(f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1} changes the hash")
-            if len(got.fates) != len(parsed.fates) + 1:
-                raise Failed(
-                    f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1}, {len(got.fates)} fates"
-                )
+            told = lines_told(got.fates, changed)
+            if told != lines_told(parsed.fates, data) + 1:
+                raise Failed(f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1}, {told} fates")
     return f"{count} places"
 
 

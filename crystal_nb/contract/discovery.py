@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from crystal_nb import importer
+from crystal_nb import ecma, importer
 from crystal_nb.config import BUILT_IN_SOURCES, Config
-from crystal_nb.contract.stage import Check, Failed, Stage, check, detect_now, scan_now
+from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, check, detect_now, scan_now
 from crystal_nb.errors import ScanError
 from crystal_nb.records import Candidate, SourceInfo
 
@@ -73,16 +73,23 @@ def agrees(stage: Stage) -> str:
 @check("discovery", "candidates")
 def candidates(stage: Stage) -> str:
     """Candidates are of this source, name a file that is there, and have its time as text."""
-    wrong = [f"{s.id}: {what}" for s in stage.samples for what in _wrong(s.candidate, stage.adapter.name)]
+    listed = scan_now(stage.adapter, stage.config())
+    wrong = [what for candidate in listed for what in _wrong(candidate, stage.adapter.name)]
     if wrong:
         raise Failed("not as documented", wrong)
-    return f"{len(stage.samples)} candidates name their files"
+    if not listed:
+        raise CannotCheck("the scan finds no conversation in the sample home")
+    return f"{len(listed)} candidates name their files"
 
 
-def _wrong(c: Candidate, name: str) -> Iterator[str]:
-    if not isinstance(c, Candidate):
-        yield f"a {type(c).__name__} is no Candidate"
-        return
+def _wrong(candidate: Candidate, name: str) -> Iterator[str]:
+    if not isinstance(candidate, Candidate):
+        yield f"a {type(candidate).__name__} is no Candidate"
+    else:
+        yield from (f"{ecma.to_text(candidate.id)}: {what}" for what in _wrong_fields(candidate, name))
+
+
+def _wrong_fields(c: Candidate, name: str) -> Iterator[str]:
     if c.source != name:
         yield f"source is {c.source!r}"
     if not isinstance(c.file_path, str) or not os.path.isfile(c.file_path):
@@ -123,11 +130,11 @@ def restored(stage: Stage) -> str:
 @check("enablement", "switched off")
 def switched(stage: Stage) -> str:
     """A scan without names lists the source where it is enabled, and nothing of it where it is not."""
-    name = stage.adapter.name
+    name, count = stage.adapter.name, len(stage.samples)
     with stage.registered():
         on = importer.find_candidates(config=stage.config(enabled_sources=(name,)))
         off = importer.find_candidates(config=stage.config(enabled_sources=()))
-    if not on or any(c.source != name for c in on):
+    if len(on) != count or any(c.source != name for c in on):
         raise Failed(f"enabled, a scan lists {len(on)} candidates of {sorted({str(c.source) for c in on})}")
     if off:
         raise Failed(f"switched off, a scan still lists {len(off)} candidates")

@@ -20,9 +20,14 @@ _MESSAGE_IDS = r"conversations\[\d+\]\.messages\[\d+\]\.id"
 _OTHER_ID = r".+ becomes .+"
 _COUNTS = r"detect counts \d+ conversations, scan lists \d+"
 _MOVED = r"pinned: .+: its rows give another hash: the message id .+ moved; it is the tool's own, in several records"
+_MADE = r"pinned: .+: its rows give another hash: the message id (resp-.+|turn-\d+|line-\d+|t\d+/.+) moved; .+"
+_ONE_ID = r"pinned: .+: its rows give another hash: several of its messages have one id"
+_OTHERS = r".+: line \d+ twice changes other messages"
+_AGAIN = r"pinned: .+: error: "
+_TAKEN_ID = r"The id .+ is taken by a conversation of \S+ from candidate .+"
 _OWN_TIME = r"\w+, touched: decided: skip \(stored: yes, same size: yes, same time: yes\b.*\) instead of .+"
 _EMPTY = r".+: a document cut at byte \d+ reads as 0 messages"
-_TAKEN = r"pinned: .+: The id .+ is taken by a conversation of \S+ from candidate .+"
+_TAKEN = rf"pinned: .+: {_TAKEN_ID}"
 
 
 class Known(Struct, frozen=True):
@@ -62,6 +67,18 @@ KNOWN: tuple[Known, ...] = (
     Known("copilot@1", "stored rows", _TAKEN, "rule C21 can give two files one id, which section 3 keys rows by"),
     Known("cursor@1", "touch", _OWN_TIME, "rule P13 takes the conversation's createdAt for the file's time"),
     Known("trae@1", "touch", _OWN_TIME, "rule T11 takes the conversation's updatedAt for the file's time"),
+    Known("codex@1", "reimport", f"{_AGAIN}{_TAKEN_ID}", "rule 8 gives a fork its parent's id, which is taken then"),
+    Known("claude-code@1", "candidate ids unique", ".+", "an id is a file's name, and two folders can have the same"),
+    Known("copilot@1", "candidate ids unique", ".+", "rule C5: an id is a file's name, and two can have the same"),
+    Known("trae@1", "message ids unique", r".+: several messages have the id .+", "rule T28: a turn's id serves"),
+    Known("trae@1", "stored rows", _ONE_ID, "rule T32: a turn's two messages can share an id"),
+    Known(
+        "codex@2",
+        "duplicated line",
+        _OTHERS,
+        "a later rollout says by a byte offset up to where it goes on from this one, and a line more moves that",
+    ),
+    Known("copilot@2", "duplicated line", _OTHERS, "a log of changes is replayed, twice what stands twice"),
     Known(
         "copilot@2",
         "unknown record",
@@ -69,10 +86,16 @@ KNOWN: tuple[Known, ...] = (
         "a log of changes is replayed; behind an unknown change its state is not known, and the rest is dropped",
     ),
     Known(
-        r"(claude-code|cursor)@[12]",
+        r"(claude-code|cursor)@[12]|copilot@2|gemini@1",
         "stored rows",
         _MOVED,
         "by section 3 a message id moves to the later conversation, and this tool copies ids",
+    ),
+    Known(
+        r"copilot@[12]|(cursor|trae)@2",
+        "stored rows",
+        _MADE,
+        "by section 3 a message id moves to the later conversation; these are made from what is one's own in each only",
     ),
 )
 

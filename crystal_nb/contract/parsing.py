@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,8 @@ from msgspec import UNSET
 
 from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed
-from crystal_nb.contract.stage import Check, Failed, Stage, all_lines, check
+from crystal_nb.adapters.jsonl import node_line_bounds
+from crystal_nb.contract.stage import Check, Failed, Stage, are_lines, check
 from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message
 
 __all__ = ["CHECKS"]
@@ -85,7 +87,10 @@ def _by_time(parsed: Parsed) -> bool:
 
 
 def _by_record(parsed: Parsed) -> bool:
-    places = [f.message_index for f in parsed.fates if f.status == "kept" and f.message_index is not None]
+    """A record that holds the next one stands where its parts do."""
+    inner = [f.key or "" for f in parsed.fates[1:]] + [""]
+    parts = (f for f, next in zip(parsed.fates, inner, strict=True) if not (f.key and next.startswith(f"{f.key}/")))
+    places = [f.message_index for f in parts if f.status == "kept" and f.message_index is not None]
     return all(a <= b for a, b in pairwise(places))
 
 
@@ -114,20 +119,21 @@ def _wrong_fates(candidate: Candidate, parsed: Parsed) -> Iterator[str]:
         needed = fate.status in ("kept", "merged")
         if needed and not (isinstance(fate.message_index, int) and 0 <= fate.message_index < count):
             yield f"fates[{number}]: {fate.status} as message {fate.message_index} of {count}"
-    if all_lines(found):
-        yield from _untiled(candidate, found)
+    if are_lines(candidate, parsed):
+        yield from _untiled(Path(candidate.file_path).read_bytes(), found)
 
 
-def _untiled(candidate: Candidate, found: tuple[Fate, ...]) -> Iterator[str]:
-    at = 0
-    for number, fate in enumerate(found, 1):
-        if (fate.line, fate.offset) != (number, at):
-            yield f"line {number} at byte {at} has no fate: the next is line {fate.line} at byte {fate.offset}"
+def _untiled(data: bytes, found: tuple[Fate, ...]) -> Iterator[str]:
+    """Each record begins where the one before it ends; a line can hold several, and a fate stand for several lines."""
+    starts, at = node_line_bounds(data)[0], 0
+    for fate in found:
+        line = bisect_right(starts, at)
+        if (fate.line, fate.offset) != (line, at):
+            yield f"line {line} at byte {at} has no fate: the next is line {fate.line} at byte {fate.offset}"
             return
         at += fate.size or 0
-    size = Path(candidate.file_path).stat().st_size
-    if at != size:
-        yield f"the fates end at byte {at} of {size}"
+    if at != len(data):
+        yield f"the fates end at byte {at} of {len(data)}"
 
 
 CHECKS: tuple[Check, ...] = (samples_parse, schema, order, fates)

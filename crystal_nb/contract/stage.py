@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,12 +19,26 @@ import msgspec
 from crystal_nb import adapters, ecma
 from crystal_nb._loop import twins
 from crystal_nb.adapters.base import Parsed, SourceAdapter
+from crystal_nb.adapters.jsonl import node_line_bounds
 from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.hashing import content_hash
 from crystal_nb.records import Candidate, Fate, SourceInfo
 
-__all__ = ["CannotCheck", "Check", "Failed", "Sampled", "Stage", "all_lines", "check", "copy_home", "digest", "some"]
+__all__ = [
+    "CannotCheck",
+    "Check",
+    "Failed",
+    "Sampled",
+    "Stage",
+    "all_lines",
+    "are_lines",
+    "check",
+    "copy_home",
+    "digest",
+    "lines_told",
+    "some",
+]
 
 CLOCK_MS = 1_800_000_000_000
 _FILE_TIME_NS = 1_767_225_600_123_400_000
@@ -129,13 +145,13 @@ class Stage:
 
         Raises
         ------
-        Failed
-            If there is none.
+        CannotCheck
+            If there is none, which the check of what is found says.
         """
         config = self.config()
         found = [self._sampled(c, config) for c in scan_now(self.adapter, config)]
         if not found:
-            raise Failed("the scan finds no conversation in the sample home")
+            raise CannotCheck("the scan finds no conversation in the sample home")
         return found
 
     def _sampled(self, candidate: Candidate, config: Config) -> Sampled:
@@ -146,23 +162,32 @@ class Stage:
 
     @property
     def parsed(self) -> list[tuple[Candidate, Parsed]]:
-        """The candidates whose parse gives something; at least one has to."""
+        """The candidates whose parse gives something.
+
+        Raises
+        ------
+        CannotCheck
+            If there is none, which the check that samples parse says.
+        """
         found = [(s.candidate, s.parsed) for s in self.samples if s.parsed is not None]
         if not found:
-            raise Failed(f"no sample can be parsed: {self.samples[0].error}")
+            raise CannotCheck(f"no sample can be parsed: {self.samples[0].error}")
         return found
 
     def line_files(self, limit: int = 3) -> list[tuple[Candidate, Parsed, bytes]]:
-        """Samples that are files of lines, with their bytes; those with the most kinds of records first.
+        """Samples that are files of JSON lines, with their bytes; those with the most kinds of records first.
+
+        No text that a tool wrote for people, no compressed file and no document on one line is one.
 
         Raises
         ------
         CannotCheck
             If there is none.
         """
-        found = [(c, p, Path(c.file_path).read_bytes()) for c, p in self.parsed if all_lines(p.fates)]
+        found = [(c, p, Path(c.file_path).read_bytes()) for c, p in self.parsed if are_lines(c, p)]
+        found = [one for one in found if _JSON_LINE.search(one[2])]
         if not found:
-            raise CannotCheck("the samples are no files of lines")
+            raise CannotCheck("the samples are no files of JSON lines")
         found.sort(key=lambda item: (-len({(f.kind, f.status) for f in item[1].fates}), len(item[2])))
         return found[:limit]
 
@@ -210,6 +235,30 @@ def all_lines(fates: tuple[Fate, ...]) -> bool:
     (True, False)
     """
     return bool(fates) and all(f.line is not None and f.offset is not None and f.size is not None for f in fates)
+
+
+_JSON_LINE = re.compile(rb"^\s*\{", re.MULTILINE)
+_PACKED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
+"""How zstd's and gzip's data begins."""
+
+
+def are_lines(candidate: Candidate, parsed: Parsed) -> bool:
+    """Tell whether the fates are those of the lines of the candidate's file as it stands."""
+    if not all_lines(parsed.fates) or candidate.file_path.endswith(".json"):
+        return False
+    return not Path(candidate.file_path).read_bytes().startswith(_PACKED)
+
+
+def lines_told(fates: tuple[Fate, ...], data: bytes) -> int:
+    r"""How many records of lines the fates tell of; one fate can stand for a run of lines.
+
+    >>> run = Fate("metadata", "other lines", line=2, offset=2, size=4)
+    >>> lines_told((Fate("kept", "x", line=1, offset=0, size=2), run), b"a\nb\nc\n")
+    3
+    """
+    starts = node_line_bounds(data)[0]
+    spans = [(f.offset or 0, (f.offset or 0) + (f.size or 0)) for f in fates]
+    return sum(max(1, bisect_left(starts, stop) - bisect_left(starts, start)) for start, stop in spans)
 
 
 def digest(parsed: Parsed) -> str:

@@ -6,7 +6,7 @@ No other module knows JavaScript: parsers, hashing and decisions ask here. Value
 """
 
 from crystal_nb.ecma.date import date_ms, date_order, file_time_ms, iso_time
-from crystal_nb.ecma.json import json_text, parse_json
+from crystal_nb.ecma.json import decode_deep, json_text, parse_json
 from crystal_nb.ecma.text import (
     decode_uri_component,
     key_text,
@@ -21,6 +21,7 @@ from crystal_nb.ecma.value import join, length, number_text, to_text, truthy
 __all__ = [
     "date_ms",
     "date_order",
+    "decode_deep",
     "decode_uri_component",
     "file_time_ms",
     "iso_time",

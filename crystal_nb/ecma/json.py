@@ -48,14 +48,29 @@ def parse_json(text: str) -> Any:
     try:
         value, end = _decoder.raw_decode(text, _BLANK.match(text, 0).end())  # type: ignore[union-attr]
     except RecursionError:
-        value, end = _decode_deep(text)
+        value, end = decode_deep(text, _decoder)
     if _BLANK.match(text, end).end() != len(text):  # type: ignore[union-attr]
         raise ValueError(f"text after the JSON value at character {end}")
     return value
 
 
-def _decode_deep(text: str) -> tuple[Any, int]:
-    """Read a value of any depth without recursion, where the quick decoder gives up."""
+def decode_deep(text: str, decoder: json.JSONDecoder) -> tuple[Any, int]:
+    """Read a value of any depth without recursion, where a quick decoder gives up; it still reads what is flat.
+
+    Returns
+    -------
+    tuple
+        The value and where it ends.
+
+    Raises
+    ------
+    ValueError
+        If the text begins with no JSON value.
+
+    >>> value, end = decode_deep("[" * 100_000 + "]" * 100_000 + " ", json.JSONDecoder())
+    >>> end
+    200000
+    """
     open_ones: list[tuple[Any, str | None]] = []  # containers, and for objects the key that waits for its value
     at = 0
     while True:
@@ -65,12 +80,12 @@ def _decode_deep(text: str) -> tuple[Any, int]:
             container: Any = [] if opening == "[" else {}
             at = _skip(text, at + 1)
             if text[at : at + 1] != _CLOSING[opening]:
-                key, at = (None, at) if opening == "[" else _key(text, at)
+                key, at = (None, at) if opening == "[" else _key(text, at, decoder)
                 open_ones.append((container, key))
                 continue
             value, at = container, at + 1
         else:
-            value, at = _decoder.raw_decode(text, at)
+            value, at = decoder.raw_decode(text, at)
         while open_ones:
             container, key = open_ones.pop()
             if key is None:
@@ -80,7 +95,7 @@ def _decode_deep(text: str) -> tuple[Any, int]:
             at = _skip(text, at)
             sign = text[at : at + 1]
             if sign == ",":
-                key, at = (None, at + 1) if key is None else _key(text, _skip(text, at + 1))
+                key, at = (None, at + 1) if key is None else _key(text, _skip(text, at + 1), decoder)
                 open_ones.append((container, key))
                 break
             if sign != ("]" if key is None else "}"):
@@ -94,11 +109,11 @@ def _skip(text: str, at: int) -> int:
     return _BLANK.match(text, at).end()  # type: ignore[union-attr]
 
 
-def _key(text: str, at: int) -> tuple[str, int]:
+def _key(text: str, at: int, decoder: json.JSONDecoder) -> tuple[str, int]:
     """An object's key and where its value begins."""
     if text[at : at + 1] != '"':
         raise ValueError(f"no key at character {at}")
-    key, at = _decoder.raw_decode(text, at)
+    key, at = decoder.raw_decode(text, at)
     at = _skip(text, at)
     if text[at : at + 1] != ":":
         raise ValueError(f"no colon at character {at}")

@@ -23,7 +23,7 @@ def failure(bench: Bench, name: str = "The parser") -> str:
         return ""
     cause = bench.trial.error.__cause__
     kind = type(cause if cause is not None else bench.trial.error).__name__
-    body = f"<pre>{block(str(bench.trial.error), _ROOM)}</pre>"
+    body = f"<pre>{block(bench.trial.problem(), _ROOM)}</pre>"
     return f'<div class="cnb-alert" data-error="{text(kind)}"><b>{text(name)} fails: {text(kind)}</b>{body}</div>'
 
 
