@@ -60,7 +60,7 @@ def _found(rules: CodexRules, root: Path, config: Config) -> list[Rollout]:
 
 
 def _read(candidate: Candidate, rules: CodexRules, config: Config) -> Parsed:
-    thread = Thread(rules, candidate.file_path, ecma.to_text(candidate.id))
+    thread = Thread(rules, candidate.file_path, f"{ecma.to_text(candidate.id)}:line-")
     fates: list[Fate] = []
     if candidate.file_path.endswith(".json"):
         _read_document(thread, fates)

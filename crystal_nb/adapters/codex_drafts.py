@@ -51,27 +51,28 @@ class Draft(Struct, gc=False):
     """Whether a record has become this message; until then only reasoning has."""
     turn: str | None = None
     model: str | None = None
-    thinking: list[str] = []
+    thinking: tuple[str, ...] = ()
     calls: list[Call] = []
-    marks: list[str] = []
+    marks: tuple[str, ...] = ()
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_tokens: int | None = None
 
     def mark(self, *marks: str) -> None:
         """Add marks that it doesn't have yet."""
-        self.marks += [m for m in marks if m not in self.marks]
+        self.marks += tuple([m for m in marks if m not in self.marks])
 
     def message(self, id: str, is_sidechain: bool | None) -> Message:
         """The finished message."""
-        tools = tuple([ToolCall(c.name, c.input, c.result, c.id, c.is_error) for c in self.calls])
+        calls, thoughts = self.calls, self.thinking
+        tools = tuple([ToolCall(c.name, c.input, c.result, c.id, c.is_error) for c in calls]) if calls else ()
         return Message(
             self.type,
             self.text,
             self.role,
             bool(tools),
             has_fence(self.text),
-            "\n\n".join(self.thinking) or None,
+            "\n\n".join(thoughts) if thoughts else None,
             id,
             None,
             self.time,
@@ -84,7 +85,7 @@ class Draft(Struct, gc=False):
                 self.cache_tokens,
                 is_sidechain,
                 self.turn,
-                tuple(self.marks),
+                self.marks,
             ),
         )
 
@@ -121,8 +122,8 @@ class Copies(Generic[D]):
     def _reset(self) -> None:
         self._drafts: list[D] = []
         self._seen = [0, 0, 0, 0]
-        self._indexes: list[dict[str, deque[D]]] = [{}, {}, {}, {}]
         self._indexed = [0, 0, 0, 0]
+        self._indexes: dict[int, dict[str, deque[D]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._drafts)
@@ -156,7 +157,7 @@ class Copies(Generic[D]):
         return found
 
     def _look_up(self, text: str, place: int, id: str | None) -> D | None:
-        index, bit = self._indexes[place], 1 << place
+        index, bit = self._indexes.setdefault(place, {}), 1 << place
         for draft in self._drafts[self._indexed[place] :]:
             index.setdefault(draft.text, deque()).append(draft)
         self._indexed[place] = len(self._drafts)

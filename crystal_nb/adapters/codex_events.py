@@ -56,7 +56,7 @@ def read_raw_reasoning(kind: str, payload: Payload, thread: Thread) -> Outcome:
 def read_tokens(kind: str, payload: Payload, thread: Thread) -> Outcome:
     """Tokens of the last response."""
     info = payload.info
-    if not isinstance(info, TokenInfo):
+    if type(info) is not TokenInfo:
         return "metadata", kind, "no usage of the last response", None
     return "metadata", kind, thread.count(info.last_token_usage, info.total_token_usage), None
 

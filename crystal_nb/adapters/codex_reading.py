@@ -47,24 +47,21 @@ class Outcomes:
         other: str | None,
     ) -> None:
         self.thread, self.block, self.look_back, self.part, self.other = thread, block, look_back, part, other
-        known = self.tables = tables(thread.rules)
-        self.items, self.events, self.lines = known.items, known.events, known.lines
+        self.tables = tables(thread.rules)
+        self.frequent = self.tables.frequent
 
     def read(self) -> list[Outcome]:
         """One outcome per line, up to the end of the part."""
         limit = self._limit()
         records = self.block.records if self.other is None else self.block.records[:limit]
-        taken_over = 0 if self.other is not None else limit
-        made: list[Outcome] = []
-        thread, apply, add, first = self.thread, self._apply, made.append, self.block.first_line
-        for at, record in enumerate(records):
+        made = [] if self.other is not None else [self._taken_over(at, r) for at, r in enumerate(records[:limit])]
+        thread, apply, odd, add, first = self.thread, self._apply, self._odd, made.append, self.block.first_line
+        for at, record in enumerate(records[len(made) :] if made else records, len(made)):
             thread.line = first + at
-            if at < taken_over:
-                add(self._taken_over(at, record))
-            elif type(record) is RawLine and type(payload := record.payload) is Payload:
+            if type(record) is RawLine and type(payload := record.payload) is Payload:
                 add(apply(record, payload, at))
             else:
-                add(self._odd(at, record))
+                add(odd(at, record))
         return made
 
     def _limit(self) -> int:
@@ -82,6 +79,8 @@ class Outcomes:
 
     def _taken_over(self, at: int, record: Any) -> Outcome:
         """A line that another rollout's conversation shows; its session and turns hold for what follows."""
+        self.thread.line = self.block.first_line + at
+        self.thread.line = self.block.first_line + at
         if type(record) is RawLine and type(record.payload) is Payload and record.type in _FACTS:
             read = self._rare if record.type == "session_meta" else self._apply
             read(record, record.payload, at)
@@ -99,18 +98,20 @@ class Outcomes:
         time = record.timestamp
         thread.time = time if type(time) is str and time else as_time(time)
         try:
-            if kind == "response_item":
-                name, rule = self.items[payload.type]
-            elif kind == "event_msg":
-                name, rule = self.events[payload.type]
-            else:
-                name, rule = self.lines[kind]
+            name, rule = self.frequent[kind][payload.type]
         except (KeyError, TypeError):  # TypeError: a kind that is no text
-            outcome = self._rare(record, payload, at, line)
-            if kind == "session_meta" and self.look_back is not None:
-                self.look_back()
-            return outcome
+            return self._seldom(record, payload, at, line)
         return rule(name, payload, thread)
+
+    def _seldom(self, record: RawLine, payload: Payload, at: int, line: bytes) -> Outcome:
+        """A line whose kind alone says what it is, or one of a rare or unknown kind."""
+        kind = record.type
+        if isinstance(kind, str) and (found := self.tables.lines.get(kind)) is not None:
+            return found[1](found[0], payload, self.thread)
+        outcome = self._rare(record, payload, at, line)
+        if kind == "session_meta" and self.look_back is not None:
+            self.look_back()
+        return outcome
 
     def _rare(self, record: RawLine, payload: Payload, at: int, line: bytes = b"") -> Outcome:
         """A line of a rare kind, or of an unknown one."""

@@ -34,9 +34,9 @@ def read_output(output: Any) -> Result:
     >>> read_output("Process exited with code 0\nOutput:\nok")[1], read_output({"content": "x", "success": True})[:2]
     (False, ('x', False))
     """
-    if isinstance(output, Raw):
+    if type(output) is Raw:
         token = bytes(output)
-        if token[:1] == b'"' and not token.startswith(b'"{\\"output\\":'):
+        if token.startswith(b'"') and not token.startswith(b'"{\\"output\\":'):
             return token, _exit_of_token(token), _NO_MARKS
         output = ecma.parse_json(token.decode("utf-8", "replace")) if token else None
     if isinstance(output, str):

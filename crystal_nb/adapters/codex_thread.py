@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from crystal_nb import ecma
@@ -27,62 +28,69 @@ def as_time(value: Any) -> str | int | float | None:
     return value if is_number and abs(value) < 1e300 else None
 
 
+@dataclass(slots=True)
 class Thread:
     """Messages are added in file order and never move, so a fate can name its message at once."""
 
-    def __init__(self, rules: CodexRules, path: str, name: str) -> None:
-        self.rules, self.path = rules, path
-        self.own_place = f"{name}:line-"
-        self.drafts: list[Draft] = []
-        self.live: list[int] = []
-        """Positions of the messages that no rollback undid."""
-        self.line = 0
+    rules: CodexRules
+    path: str
+    own_place: str
+    """What comes before line numbers in ids."""
+    place: str = ""
+    """The same of the record at hand; other files' lines and a document's items need their own."""
+    line: int = 0
+    time: str | int | float | None = None
+    """Time of the record at hand."""
+    drafts: list[Draft] = field(default_factory=list)
+    live: list[int] = field(default_factory=list)
+    """Positions of the messages that no rollback undid."""
+    id: str | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    version: str | None = None
+    title: str | None = None
+    history_base: Any = None
+    forked_from: str | None = None
+    copied_from: str | None = None
+    """Thread whose session_meta stands here as a copy."""
+    looked_at: set[str] = field(default_factory=set)
+    """Parents whose turns were compared."""
+    parent_id: str | None = None
+    links: list[Link] = field(default_factory=list)
+    has_meta: bool = False
+    skips_until: str | None = None
+    """Turn with which the own part of a fork begins; what comes before is the parent's."""
+    turn: str | None = None
+    model: str | None = None
+    turn_cwd: str | None = None
+    answer: Draft | None = None
+    """Last assistant message of the turn."""
+    prompts: Copies[Draft] = field(default_factory=Copies)
+    answers: Copies[Draft] = field(default_factory=Copies)
+    notes: Copies[Draft] = field(default_factory=Copies)
+    summaries: Copies[Thought] = field(default_factory=Copies)
+    raw_thoughts: Copies[Thought] = field(default_factory=Copies)
+    calls: dict[str, Call] = field(default_factory=dict)
+    totals: Usage | None = None
+    pending: list[str] = field(default_factory=list)
+    """Marks for the next message."""
+    has_answered: bool = False
+
+    def __post_init__(self) -> None:
         self.place = self.own_place
-        """What comes before numbers in ids; other files' lines and a document's items need their own."""
-        self.time: str | int | float | None = None
-        """Time of the record at hand."""
-        self.id: str | None = None
-        self.cwd: str | None = None
-        self.git_branch: str | None = None
-        self.version: str | None = None
-        self.title: str | None = None
-        self.history_base: Any = None
-        self.forked_from: str | None = None
-        self.copied_from: str | None = None
-        """Thread whose session_meta stands here as a copy."""
-        self.looked_at: set[str] = set()
-        """Parents whose turns were compared."""
-        self.parent_id: str | None = None
-        self.links: list[Link] = []
-        self.has_meta = False
-        self.skips_until: str | None = None
-        """Turn with which the own part of a fork begins; what comes before is the parent's."""
-        self.turn: str | None = None
-        self.model: str | None = None
-        self.turn_cwd: str | None = None
-        self.answer: Draft | None = None
-        """Last assistant message of the turn."""
-        self.prompts: Copies[Draft] = Copies()
-        self.answers: Copies[Draft] = Copies()
-        self.notes: Copies[Draft] = Copies()
-        self.thoughts: dict[str, Copies[Thought]] = {"summary": Copies(), "raw": Copies()}
-        self.calls: dict[str, Call] = {}
-        self.totals: Usage | None = None
-        self.pending: list[str] = []
-        """Marks for the next message."""
-        self.has_answered = False
 
     def add(self, type: str, text: str, *, role: str = "", id: Any = None, kept: bool = True) -> Draft:
         """Append a message of the record at hand."""
-        key = f"{self.place}{self.line}"
-        draft = Draft(type, role or type, len(self.drafts), text, as_text(id) or None, key, self.time, 0, kept)
-        draft.turn = self.turn
+        drafts = self.drafts
+        at, key = len(drafts), f"{self.place}{self.line}"
+        model = self.model if type == "assistant" else None
+        draft = Draft(type, role or type, at, text, as_text(id) or None, key, self.time, 0, kept, self.turn, model)
         if type == "assistant":
-            draft.model, self.answer, self.has_answered = self.model, draft, True
+            self.answer, self.has_answered = draft, True
         if self.pending:
-            draft.marks, self.pending = self.pending, []
-        self.live.append(draft.at)
-        self.drafts.append(draft)
+            draft.marks, self.pending = tuple(self.pending), []
+        self.live.append(at)
+        drafts.append(draft)
         return draft
 
     def start_turn(self, turn: Any) -> None:
@@ -99,8 +107,8 @@ class Thread:
         self.answer = None
         self.answers.clear()
         self.notes.clear()
-        for thoughts in self.thoughts.values():
-            thoughts.clear()
+        self.summaries.clear()
+        self.raw_thoughts.clear()
 
     def prompt(self, kind: str, text: str, place: int, id: Any = None, marks: list[str] | None = None) -> Outcome:
         """A typed prompt, or another copy of it."""
@@ -130,7 +138,7 @@ class Thread:
             return "merged", kind, "copy of the answer", draft.at
         draft = self.answer
         if draft is None or draft.is_kept:
-            draft = self.add("assistant", text, id=id)
+            draft = self.add("assistant", text, id=record_id)
         else:  # so far there was only reasoning
             draft.text, draft.id, draft.key, draft.time = text, record_id, f"{self.place}{self.line}", self.time
             draft.is_kept = True
@@ -142,14 +150,14 @@ class Thread:
 
     def think(self, kind: str, texts: list[str], place: int, form: str = "summary") -> Outcome:
         """Reasoning; it belongs to the message that follows, and begins it."""
-        at, copied, thoughts = None, 0, self.thoughts[form]
+        at, copied, thoughts = None, 0, self.summaries if form == "summary" else self.raw_thoughts
         for text in texts:
             found = thoughts.find(text, place)
             if found is None:
                 draft = self.answer
                 if draft is None or draft.is_kept:
                     draft = self.add("assistant", "", kept=False)
-                draft.thinking.append(text)
+                draft.thinking += (text,)
                 thoughts.add(Thought(draft.at, text, 1 << place), place)
                 at = draft.at
             else:
@@ -203,17 +211,20 @@ class Thread:
         if known is None:
             outcome = self.call(kind, Call("", call_id, None, result, is_error, 0, False, True), ITEM)
             return outcome if outcome[0] == "kept" else ("merged", kind, "result without its call", outcome[3])
-        known.result, known.has_output = result if not known.has_output else known.result, True
-        known.is_error = is_error if is_error is not None else known.is_error
+        if not known.has_output:
+            known.result, known.has_output = result, True
+        if is_error is not None:
+            known.is_error = is_error
         if marks:
             self.drafts[known.at].mark(*marks)
         return "merged", kind, "result of the call", known.at
 
     def count(self, usage: Usage | None, totals: Usage | None) -> str:
         """Add the tokens of one response to its message; repeated snapshots don't count again."""
-        before, self.totals = self.totals, totals if isinstance(totals, Usage) else self.totals
-        draft = self.answer
-        if not isinstance(usage, Usage):
+        before, draft = self.totals, self.answer
+        if type(totals) is Usage:
+            self.totals = totals
+        if type(usage) is not Usage:
             return "no usage of the last response"
         if before is not None and totals == before:
             return "repeated snapshot"
@@ -257,6 +268,6 @@ class Thread:
 
 
 def _sum(before: int | None, more: Any) -> int | None:
-    if not isinstance(more, int) or isinstance(more, bool):
+    if type(more) is not int:
         return before
     return more if before is None else before + more

@@ -60,8 +60,7 @@ def _candidates(root: Path, config: Config) -> list[Candidate]:
         if chats.is_dir():
             title = _project_root(project) or project.name
             paths = [*_sessions(chats), *(path for agent in _folders(chats) for path in sorted(agent.glob("*.jsonl")))]
-            there = (path for path in paths if path.exists())  # a dangling link is none
-            found += [file_candidate(NAME, _id(path), path, os.stat(path), title) for path in there]
+            found += [file_candidate(NAME, _id(p), p, os.stat(p), title) for p in paths if p.exists()]
     return found
 
 

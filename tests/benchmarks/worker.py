@@ -1,6 +1,6 @@
 """One measured pass in a process of its own; prints JSON with the time without start-up.
 
-python worker.py ours|memory|json|orjson|limit <source> <home>
+python worker.py ours|memory|pinned|careful|json|orjson|limit <source> <home>
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,28 @@ def memory_use(source: str, home: Path) -> dict[str, Any]:
     """As `ours`, and how large the result is."""
     report = ours(source, home)
     return report | {"records": deep_size(report["corpus"].parsed)}
+
+
+def parse_as(profile: str, source: str, home: Path) -> dict[str, Any]:
+    """Processor seconds of a parse by a profile's rules, all threads.
+
+    A full collection that the imports left due would fall on whichever pass allocates more, so it is done before.
+    """
+    import gc
+
+    import polars  # noqa: F401 - start-up, not work
+
+    import crystal_nb
+
+    config = crystal_nb.Config(home=home, platform="linux")
+    candidates = crystal_nb.scan(source, config=config, profile=profile)
+    gc.collect()
+    start, cpu = time.perf_counter(), time.process_time()
+    corpus = crystal_nb.parse(candidates, config=config)
+    cpu = time.process_time() - cpu
+    if corpus.failed:
+        sys.exit(f"{len(corpus.failed)} conversations failed, first: {corpus.failed[0]}")
+    return {"ms": (time.perf_counter() - start) * 1e3, "cpu": cpu, "conversations": len(corpus), "corpus": corpus}
 
 
 def with_json(source: str, home: Path) -> dict[str, Any]:
@@ -142,7 +165,15 @@ def deep_size(root: Any) -> int:
     return total
 
 
-TASKS = {"ours": ours, "memory": memory_use, "json": with_json, "orjson": with_orjson, "limit": limit}
+TASKS = {
+    "ours": ours,
+    "memory": memory_use,
+    "pinned": partial(parse_as, "chatcrystal"),
+    "careful": partial(parse_as, "careful"),
+    "json": with_json,
+    "orjson": with_orjson,
+    "limit": limit,
+}
 
 
 def main() -> None:
