@@ -1,4 +1,4 @@
-"""Home folders in texts: of Linux, macOS and Windows, of WSL, in addresses, escaped, and as Claude Code names projects."""
+"""Home folders in texts: of Linux, macOS, Windows and WSL, in addresses, escaped, and as Claude Code names projects."""
 
 from __future__ import annotations
 

@@ -166,6 +166,14 @@ def unknown_record(w: World) -> None:
     path.write_text(path.read_text() + '{"type": "telepathy", "uuid": "t", "sessionId": "s0"}\n')
 
 
+def unknown_part(w: World) -> None:
+    path = w.file("s1")
+    *before, last = path.read_text().splitlines()
+    record = json.loads(last)
+    record["message"]["content"] = [{"type": "text", "text": "done"}, {"type": "hologram", "data": 1}]
+    path.write_text("\n".join([*before, json.dumps(record), ""]))
+
+
 PLANTS: dict[str, tuple[Plant, ...]] = {
     "stale skips": (
         Plant(
@@ -294,6 +302,7 @@ PLANTS: dict[str, tuple[Plant, ...]] = {
     ),
     "drift": (
         Plant("a record of an unknown kind", (("unknown-kind", None, 1),), before=unknown_record),
+        Plant("a part of an unknown kind", (("unknown-kind", None, 1),), before=unknown_part),
         Plant(
             "reasoning that begins in April",
             (("nulls-moved", None, 30),),
@@ -309,5 +318,5 @@ PLANTS: dict[str, tuple[Plant, ...]] = {
     ),
 }
 """Scan cost and coverage have tests of their own: what they find lies in adapters, not in a store."""
-BY_CAREFUL = frozenset({"drift"})
-"""Questions whose plants only the careful rules can name."""
+IN_BOTH = frozenset({"drift"})
+"""Questions whose plants are the same in a store of the careful profile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from audit_plants import BY_CAREFUL, PLANTS, World
+from audit_plants import IN_BOTH, PLANTS, World
 
 import crystal_nb as cnb
 from crystal_nb.audit import KINDS, QUESTIONS, audit, coverage, scan_cost
@@ -14,8 +14,8 @@ from crystal_nb.scenarios.world import Staged
 HERE = sorted(PLANTS)
 
 
-def planted(tmp_path, question: str) -> World:
-    world = World(tmp_path, "careful" if question in BY_CAREFUL else "chatcrystal")
+def planted(tmp_path, question: str, profile: str) -> World:
+    world = World(tmp_path, profile)
     for plant in PLANTS[question]:
         plant.before(world)
     world.import_all()
@@ -24,9 +24,12 @@ def planted(tmp_path, question: str) -> World:
     return world
 
 
-@pytest.mark.parametrize("question", HERE)
-def test_a_question_finds_exactly_what_was_planted(tmp_path, question):
-    world = planted(tmp_path, question)
+@pytest.mark.parametrize(
+    ("question", "profile"),
+    [*((question, "chatcrystal") for question in HERE), *((question, "careful") for question in sorted(IN_BOTH))],
+)
+def test_a_question_finds_exactly_what_was_planted(tmp_path, question, profile):
+    world = planted(tmp_path, question, profile)
     report = audit(world.path, world.scan(), config=world.config, questions=[question], progress=False)
     expected = Counter(found for plant in PLANTS[question] for found in plant.found)
     assert Counter((f.kind, f.conversation_id, f.count) for f in report.found) == expected
@@ -124,3 +127,35 @@ def test_coverage_names_the_places_that_lack_a_source():
     everywhere = ("supported", "default", "restored", "validated")
     expected = [(source, f"not-{place}") for source in ("gemini", "mytool") for place in everywhere]
     assert kinds == Counter([*expected, ("mytool", "not-registered"), ("mytool", "not-watched")])
+
+
+# Drift by the tools' versions
+
+
+def test_kinds_and_shares_are_told_by_the_version_of_the_tool(tmp_path):
+    from audit_plants import unknown_record
+
+    world = World(tmp_path, "chatcrystal")
+    for n in range(2):
+        world.edit(f"s{n}", '"2.0.0"', '"2.1.9"')
+    world.edit("c0", '"cwd"', '"cli_version": "0.99.0", "cwd"')
+    unknown_record(world)
+    world.import_all()
+    report = audit(world.path, world.scan(), config=world.config, questions=["drift"])
+    mix = report.tables["mix"].filter(tool_version="2.1.9")
+    assert mix.select("source", "month", "messages").rows() == [("claude-code", "2026-01", 4)]
+    kinds = report.tables["kinds_read"].filter(tool_version="2.1.9")
+    assert set(kinds["parser_version"]) == {"claude-code@1", "claude-code@2"}
+    assert kinds.filter(known=False).select("kind", "records", "month").rows() == [("telepathy", 1, "2026-01")]
+    assert kinds.filter(parser_version="claude-code@1")["known"].null_count() > 0
+    assert set(report.tables["kinds_read"].filter(source="codex")["tool_version"]) == {"0.99.0", None}
+
+
+def test_a_layout_that_no_rule_knows_is_a_kind_that_no_rule_knows(tmp_path):
+    for profile in ("chatcrystal", "careful"):
+        (tmp_path / profile).mkdir()
+        world = World(tmp_path / profile, profile)
+        world.file("s1").write_text('{"strange": 1}\n' * 20)
+        world.import_all()
+        report = audit(world.path, world.scan(), config=world.config, questions=["drift"])
+        assert [(f.kind, f.source, f.count) for f in report.found] == [("unknown-kind", "claude-code", 1)]

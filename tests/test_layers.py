@@ -87,7 +87,7 @@ ROWS = [
     ["contract.reimports"],
     ["testing"],
     ["audit.findings", "audit.counting"],
-    ["audit.tables", "audit.stored"],
+    ["audit.tables", "audit.stored", "audit.newest"],
     ["audit.reparse", "audit.rows", "audit.places", "audit.report"],
     ["audit.skips", "audit.ids", "audit.power", "audit.moves", "audit.drifts", "audit.costs"],
     ["audit"],

@@ -136,7 +136,14 @@ async def _audit(
     using = _adapters(rules, given, config)
     listed = as_candidates(candidates, for_store=True) if candidates is not None else await _list(using, config, asked)
     parsed = await reparse_async(
-        store, listed, profile=profile, adapters=given, config=config, sample=sample, progress=progress
+        store,
+        listed,
+        profile=profile,
+        adapters=given,
+        config=config,
+        sample=sample,
+        newest="drift" in asked,
+        progress=progress,
     )
     facts = read_store(store) if set(asked) & {"identity", "hash power", "integrity"} else StoredFacts(())
     met = dict.fromkeys([*(c.source for c in facts.conversations), *(c.source for c in listed)])

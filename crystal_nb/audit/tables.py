@@ -29,6 +29,7 @@ __all__ = [
 
 _SOURCE = Column(pl.String, "Adapter name.")
 _VERSION = Column(pl.String, "Rules that parsed it.")
+_TOOL = Column(pl.String, "Version of the tool that wrote the conversation; null where nothing says it.")
 
 FINDINGS: Table = {
     "question": Column(pl.Enum(list(QUESTIONS)), "Question that it answers."),
@@ -101,16 +102,21 @@ MOVES: Table = {
 KINDS_READ: Table = {
     "source": _SOURCE,
     "parser_version": _VERSION,
+    "tool_version": _TOOL,
+    "month": Column(pl.String, "Year and month of the conversation's first message; null where it has no valid time."),
     "kind": Column(pl.String, "Kind of raw record as the tool names it."),
     "status": Column(pl.String, "What became of it."),
-    "reason": Column(pl.String, "Why it was dropped, or how merged; tool versions where the rules name them."),
+    "reason": Column(pl.String, "Why it was dropped, how merged, or what of it is unknown."),
     "records": Column(pl.UInt32, "Raw records."),
-    "known": Column(pl.Boolean, "Whether a rule knows the kind."),
+    "known": Column(
+        pl.Boolean, "Whether the newest rules know the kind; null: these are older ones, which can't tell."
+    ),
 }
 _SHARE = "Share of the messages, 0 to 1: "
 MIX: Table = {
     "source": _SOURCE,
     "parser_version": _VERSION,
+    "tool_version": _TOOL,
     "month": Column(pl.String, "Year and month of the messages; null where they have no valid time."),
     "messages": Column(pl.UInt32, "Stored messages."),
     "user": Column(pl.Float64, f"{_SHARE}of the type user."),
