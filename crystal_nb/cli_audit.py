@@ -12,6 +12,7 @@ import typer
 from crystal_nb import show
 from crystal_nb.audit import AuditReport
 from crystal_nb.audit import audit as ask
+from crystal_nb.audit.findings import error_text
 from crystal_nb.cli_common import Home, Json, OptionalProfile, configuration, default_store, run, stop
 from crystal_nb.config import Config
 
@@ -48,7 +49,12 @@ def audit(
     path = db or _usual(config)
     if path is None:
         stop("there is no database of ChatCrystal or of crystal-nb import here; name one by --db")
-    report = run(ask, path, config=config, profile=profile, sample=sample)
+    try:
+        report = run(ask, path, config=config, profile=profile, sample=sample)
+    except typer.Exit:
+        raise
+    except Exception as error:  # to a script, exit code 1 would say that something is wrong in the database
+        stop(f"the audit itself failed: {error_text(error)}")
     if json:
         print(json_module.dumps(report.document(), indent=2))
     elif html is not None:

@@ -53,7 +53,7 @@ _MESSAGE = (
     "timestamp",
     "exact",
 )
-_MANY = 2**31
+_MANY = 2**40
 _VARIANTS = tuple(product((None, UNSET), repeat=2))
 
 
@@ -180,7 +180,7 @@ class _Reader:
             content_hash=stored_hash,
             file_path=path,
             updated_at=updated,
-            message_count=count if isinstance(count, int) and 0 <= count < _MANY else None,
+            message_count=max(-_MANY, min(count, _MANY)) if isinstance(count, int) else None,
             rows=len(rows),
             is_sound=None if stored_hash is None else self._is_sound(source or "", messages, stored_hash),
             keys=hash_keys(source or "", messages),

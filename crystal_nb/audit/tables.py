@@ -47,9 +47,10 @@ SKIPS: Table = {
     "parsed": Column(pl.UInt32, "Those that were parsed; all, or the sample."),
     "skipped": Column(pl.UInt32, "Those of them that the pinned check of size and time would skip."),
     "stale": Column(pl.UInt32, "Those of them whose messages differ from what is stored."),
-    "undecidable": Column(pl.UInt32, "Those whose hash moves, or that have none stored, or another parser's."),
+    "undecidable": Column(pl.UInt32, "Those that fail, whose hash moves, that have none stored or another parser's."),
     "upper_bound": Column(
-        pl.Float64, "Exact 95 % upper confidence bound of the share that is stale; null: all parsed."
+        pl.Float64,
+        "Exact 95 % upper confidence bound of the share that is stale, of those that can be decided; null: all parsed.",
     ),
 }
 WASTE: Table = {
