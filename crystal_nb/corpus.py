@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from crystal_nb import ecma
+from crystal_nb.details import without_text
 from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
@@ -37,6 +38,9 @@ class ParsedConversation(Struct, frozen=True):
     fates: tuple[Fate, ...]
     content_hash: str
     parser_version: str
+
+    def __repr__(self) -> str:
+        return without_text(self, "fates")
 
     @property
     def conversation_id(self) -> str:

@@ -144,9 +144,10 @@ def _lost(store: Store, parsed: Sequence[Reparsed]) -> Iterator[Finding]:
     """Messages of stored conversations whose rows stand under another one, or became one row."""
     stored = [(r, r.stored or r.pinned) for r in parsed]
     current = [(r, s.id) for r, s in stored if s is not None and not s.is_short and s.content_hash == r.content_hash]
-    owners = {id: owner for id, *owner in _owners(store, {id for r, _ in current for id in r.message_ids})}
+    wanted = {id for r, _ in current for id in r.message_ids}
+    owners = {id: (owner, source) for id, owner, source in _owners(store, wanted)}
     for r, row in current:
-        elsewhere = (owners[id] for id in dict.fromkeys(r.message_ids) if owners.get(id, [row])[0] != row)
+        elsewhere = (owners[id] for id in dict.fromkeys(r.message_ids) if owners.get(id, (row, None))[0] != row)
         stolen = Counter((namespace(source, id) if source else id) for id, source in elsewhere)
         if stolen:
             evidence = ", ".join(f"{n:,} under {name}" for name, n in stolen.items())

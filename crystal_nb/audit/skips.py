@@ -95,7 +95,6 @@ def stale_skips(
     kinds = Counter((f.source, f.kind == "stale-skip") for f in findings)
     for source in dict.fromkeys(c.source for c in reparses.candidates):
         rows.append(_row(reparses, source, [r for r in skipped if r.candidate.source == source], kinds))
-    stale = sum(f.kind == "stale-skip" for f in findings)
     total = {
         name: sum(row[name] for row in rows) for name in ("candidates", "parsed", "skipped", "stale", "undecidable")
     }
