@@ -129,6 +129,16 @@ def test_coverage_names_the_places_that_lack_a_source():
     assert kinds == Counter([*expected, ("mytool", "not-registered"), ("mytool", "not-watched")])
 
 
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_no_field_changed_in_what_was_just_imported(tmp_path, profile):
+    """Of all sources, also where some messages have no time."""
+    config = cnb.samples.config()
+    with cnb.open_store(tmp_path / "imports.db", profile=profile, config=config) as store:
+        cnb.import_all(store, config=config)
+        report = audit(store, config=config, questions=["stale skips", "hash power", "integrity", "drift"])
+    assert [f.evidence for f in report.found if f.kind not in ("log-error", "duplicate")] == []
+
+
 # Drift by the tools' versions
 
 

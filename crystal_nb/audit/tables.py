@@ -135,7 +135,9 @@ COSTS: Table = {
     "conversations": Column(pl.UInt32, "Conversations counted, listed or parsed."),
     "seconds": Column(pl.Float64, "Wall-clock time."),
     "files_opened": Column(pl.UInt32, "Files opened by Python, databases aside."),
-    "bytes_read": Column(pl.Int64, "Bytes read or copied by Python."),
+    "bytes_read": Column(
+        pl.Int64, "Bytes of files read or copied by Python; SQLite's own reading shows in queries and steps."
+    ),
     "folders_listed": Column(pl.UInt32, "Folders listed."),
     "databases_opened": Column(pl.UInt32, "SQLite connections made to the tool's databases or copies of them."),
     "queries": Column(pl.UInt32, "SQL statements run on them."),
