@@ -22,7 +22,17 @@ from crystal_nb.rehash import message_of
 from crystal_nb.store import Store
 from crystal_nb.store_schema import columns_of
 
-__all__ = ["EXCLUDED", "HEADERS", "Stored", "StoredFacts", "as_facts", "excluded_marks", "hash_keys", "read_store"]
+__all__ = [
+    "EXCLUDED",
+    "HEADERS",
+    "Stored",
+    "StoredFacts",
+    "as_facts",
+    "excluded_marks",
+    "hash_keys",
+    "read_store",
+    "sources_in",
+]
 
 HEADERS = ("slug", "project_dir", "project_name", "cwd", "git_branch", "first_message_at", "last_message_at")
 """Fields of a conversation that are not hashed."""
@@ -125,6 +135,19 @@ def read_store(store: Store) -> StoredFacts:
                 found.append(reader.facts(head, rows))
         found += [reader.facts(head, []) for head in heads.values()]
     return StoredFacts(tuple(sorted(found, key=lambda c: (c.source, c.id))), orphans)
+
+
+def sources_in(store: Store) -> list[str]:
+    """Names of the sources that a store has conversations of.
+
+    >>> from crystal_nb.config import Config
+    >>> from crystal_nb.policy import PINNED
+    >>> sources_in(Store.in_memory(PINNED, Config()))
+    []
+    """
+    with store.reported():
+        rows = store.connection.execute("SELECT DISTINCT source FROM conversations")
+        return sorted({_stored_text(source) or "" for (source,) in rows})
 
 
 def as_facts(store: Store | StoredFacts) -> StoredFacts:
