@@ -429,3 +429,47 @@ def test_no_raw_text_is_reached_from_a_masked_corpus(tmp_path):
     with pytest.raises(cnb.SourceError, match="redacted"):
         shared.source_of("claude-code", id, 0)
     assert shared.losses()["characters"].null_count() == shared.losses().height
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_a_secret_is_masked_wherever_a_history_has_it(tmp_path, profile):
+    """In ids, paths, titles, branches, tool calls and their answers, kinds of records, excerpts, failures."""
+    import json
+
+    key = SECRETS["GitHub token"][1]
+    place = {
+        "sessionId": key,
+        "cwd": f"/srv/{key}",
+        "gitBranch": key,
+        "version": key,
+        "timestamp": "2026-01-05T10:00:00Z",
+    }
+    call = {"type": "tool_use", "id": "t", "name": key, "input": {"env": {"DB_PASSWORD": "tr0ub4dor"}, "key": key}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": f"got {key}"}]}
+    records = [
+        {"type": "user", "uuid": key, **place, "message": {"role": "user", "content": f"use {key}"}},
+        {"type": "assistant", "uuid": "b", "parentUuid": key, **place}
+        | {"message": {"role": "assistant", "content": [{"type": "thinking", "thinking": key}, call]}},
+        {"type": "user", "uuid": "c", "parentUuid": "b", **place, "message": {"role": "user", "content": [answer]}},
+        {"type": "summary", "summary": f"All of {key}", "leafUuid": "c"},
+        {"type": key, "uuid": "d", **place},
+        {"type": "custom-title", "customTitle": key, "sessionId": key},
+    ]
+    lines = [json.dumps(record) for record in records]
+    folder = tmp_path / "home" / "ada" / ".claude" / "projects" / f"-home-ada-{key}"
+    folder.mkdir(parents=True)
+    (folder / f"{key}.jsonl").write_text("\n".join([*lines, '{"broken": "' + key, ""]))
+    (folder / f"{key[:-1]}0.jsonl").write_text(f'{{"no": "{key}"}}\n' * 9)
+    config = cnb.Config(home=tmp_path / "home" / "ada", platform="linux")
+    corpus = cnb.parse(cnb.scan("claude-code", profile=profile, config=config), config=config)
+    frames = ("conversations", "messages", "fates", "failures")
+    assert all(key in getattr(corpus, name).write_json() for name in frames[:3])
+    shared = corpus.redacted()
+    shown = [getattr(shared, name).write_json() for name in frames]
+    shown += [repr(shared), shared._repr_html_(), str(shared.losses().to_dicts()), str(shared.books().to_dicts())]
+    shown += [str([m.details for c in shared for m in c.messages]), cnb.widgets.ImportBrowser(shared).to_html()]
+    shown += [str([(p.candidate, p.conversation.id, p.conversation.slug) for p in shared.parsed])]
+    shown += [str([c.input for t in shared for m in t.messages if m.details for c in m.details.tools])]
+    assert [n for n, text in enumerate(shown) if key in text or "tr0ub4dor" in text] == []
+    assert shared.masked["GitHub token"] > 10
+    assert cnb.redact(shared).masked == {}
