@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
-from audit_plants import IN_BOTH, PLANTS, World
+from audit_plants import IN_BOTH, PLANTS, World, messages
 
 import crystal_nb as cnb
-from crystal_nb.audit import KINDS, QUESTIONS, audit, coverage, scan_cost
+from crystal_nb.audit import KINDS, QUESTIONS, audit, coverage, reparse, scan_cost
 from crystal_nb.scenarios.world import Staged
 
 HERE = sorted(PLANTS)
@@ -165,6 +166,25 @@ def test_kinds_and_shares_are_told_by_the_version_of_the_tool(tmp_path):
     assert kinds.filter(known=False).select("kind", "records", "month").rows() == [("telepathy", 1, "2026-01")]
     assert kinds.filter(parser_version="claude-code@1")["known"].null_count() > 0
     assert set(report.tables["kinds_read"].filter(source="codex")["tool_version"]) == {"0.99.0", None}
+
+
+@pytest.mark.parametrize("as_log", [False, True])
+def test_the_version_of_copilot_is_that_of_its_extension(tmp_path, as_log):
+    from crystal_nb.scenarios.subjects import Sample, write_copilot
+
+    path = write_copilot(tmp_path, Sample("v1", messages("v1")))
+    document = json.loads(path.read_text())
+    for request in document["requests"]:
+        request["agent"] = {"id": "github.copilot.default", "extensionVersion": "0.31.0"}
+    path.write_text(json.dumps(document))
+    if as_log:
+        path.unlink()
+        path.with_suffix(".jsonl").write_text(json.dumps({"kind": 0, "v": document}) + "\n")
+    config = cnb.Config(home=tmp_path, platform="linux", cache_seconds=0)
+    for policy in (cnb.PINNED, cnb.CAREFUL):
+        with cnb.Store.in_memory(policy, config) as store:
+            parsed = reparse(store, cnb.scan("copilot", config=config), config=config).parsed
+        assert [r.tool_version for r in parsed] == ["0.31.0"]
 
 
 def test_a_layout_that_no_rule_knows_is_a_kind_that_no_rule_knows(tmp_path):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from crystal_nb import ecma
-from crystal_nb.adapters.base import Parsed
+from crystal_nb.adapters.base import Parsed, open_file
 from crystal_nb.errors import CrystalError, ParseError, SourceError
 from crystal_nb.provenance import raw_record
 from crystal_nb.records import Candidate, Fate, Message, printable
@@ -22,10 +23,10 @@ UNKNOWN_LAYOUT = "unknown layout"
 _PLACES: Mapping[str, tuple[tuple[str | int, ...], ...]] = {
     "claude-code": (("version",),),
     "codex": (("payload", "cli_version"), ("cli_version",)),
-    "copilot": (("agent", "extensionVersion"), ("v", "requests", 0, "agent", "extensionVersion")),
+    "copilot": tuple((*root, "requests", 0, "agent", "extensionVersion") for root in ((), ("v",))),
 }
-"""Where a raw record says by which version of the tool it was written; other tools don't say it."""
-_LOOKED_AT, _LARGEST, _LONGEST = 20, 1_000_000, 40
+"""Where a record, or Copilot's document, says by which version of the tool it was written; other tools don't say it."""
+_LOOKED_AT, _LARGEST, _LARGEST_DOCUMENT, _LONGEST = 20, 1_000_000, 50_000_000, 40
 
 
 def records_of(parsed: Parsed | CrystalError) -> Records:
@@ -48,20 +49,28 @@ def _reason(fate: Fate) -> str:
 def tool_version(candidate: Candidate, fates: Iterable[Fate]) -> str | None:
     """Version of the tool that wrote a conversation, by the first of its records that says it."""
     places = _PLACES.get(candidate.source, ())
-    for fate in islice(fates, _LOOKED_AT if places else 0):
-        if fate.size is None or fate.size <= _LARGEST:
-            record = _decoded(candidate, fate)
-            found = next((v for v in (_at(record, place) for place in places) if isinstance(v, str)), None)
-            if found:
-                return printable(found[:_LONGEST])
+    for text in _texts(candidate, fates) if places else ():
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if found := next((v for v in (_at(record, place) for place in places) if v and isinstance(v, str)), None):
+            return printable(found[:_LONGEST])
     return None
 
 
-def _decoded(candidate: Candidate, fate: Fate) -> Any:
+def _texts(candidate: Candidate, fates: Iterable[Fate]) -> Iterator[bytes]:
+    """A document, or the first line of its log; else the first records that are not too large."""
     try:
-        return json.loads(raw_record(candidate, fate))
-    except (SourceError, ValueError, RecursionError):
-        return None
+        if candidate.source != "copilot":
+            for fate in islice(fates, _LOOKED_AT):
+                if fate.size is not None and fate.size <= _LARGEST:
+                    yield raw_record(candidate, fate)
+        elif candidate.file_size <= _LARGEST_DOCUMENT:
+            with open_file(candidate.file_path) as file, io.BufferedReader(file) as lines:
+                yield lines.readline() if candidate.file_path.endswith(".jsonl") else lines.read()
+    except (SourceError, OSError, ValueError):
+        return
 
 
 def _at(value: Any, place: Sequence[str | int]) -> Any:
