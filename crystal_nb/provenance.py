@@ -87,11 +87,19 @@ def _read(path: str, fate: Fate) -> bytes:
         return _slice(path, fate.offset, fate.size)
     if fate.key is None:
         raise ValueError("the fate has no place")
-    if fate.key.startswith("/"):
-        return _part(read_file(path), fate.key)
+    if fate.key == "" or fate.key.startswith("/"):
+        return _part(_document(path), fate.key)
     key, _, pointer = fate.key.partition("#")
     value = vscdb.read(path, lambda connection: _value(connection, key), wal=True)
     return _part(value, pointer) if pointer else value
+
+
+def _document(path: str) -> bytes:
+    """A file that is one JSON document, or what the first entry of a log (Copilot's) begins with."""
+    data = read_file(path)
+    if not path.endswith(".jsonl"):
+        return data
+    return _part(data.partition(b"\n")[0], "/v")
 
 
 def _slice(path: str, offset: int, size: int) -> bytes:
