@@ -27,6 +27,7 @@ __all__ = ["HOME_PATH", "KINDS", "Masker", "Redaction", "describe_masked", "reda
 
 HOME_PATH = "home path"
 """What a masked home folder counts as."""
+_ROUNDS = 9
 _TEXTLESS = (int, float, complex, Decimal, date, time, timedelta, Enum, UnsetType, type(None))
 
 
@@ -42,7 +43,14 @@ class Masker:
         self.masked: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        """The text with what is to be masked masked."""
+        """The text with what is to be masked masked; again, as a mask may set free what stood against it."""
+        for _ in range(_ROUNDS):
+            before, text = text, self._once(text)
+            if text == before:
+                break
+        return text
+
+    def _once(self, text: str) -> str:
         low = text.lower()
         for rule in RULES:
             if any(needle in low for needle in rule.needles):

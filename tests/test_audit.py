@@ -517,3 +517,25 @@ def test_a_report_is_the_same_whatever_the_seed_of_hashes(tmp_path):
         shown.append(json.loads(done.stdout))
     assert len(shown[0]["findings"]) > 15
     assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_a_damaged_database_is_reported_or_refused_and_nothing_else(tmp_path, profile):
+    import random
+
+    world = World(tmp_path, profile)
+    world.import_all()
+    world.sql("PRAGMA journal_mode = DELETE")
+    sound, chance, refused = world.path.read_bytes(), random.Random(1), 0
+    path = tmp_path / "damaged.db"
+    for number in range(40):
+        data = bytearray(sound)
+        for _ in range(chance.choice((1, 3, 20, 200))):
+            data[chance.randrange(100, len(data))] = chance.randrange(256)
+        path.write_bytes(data[: chance.randrange(len(data)) if number % 10 == 0 else len(data)])
+        try:
+            report = cnb.audit(path, [], config=world.config)
+            jsonschema.validate(json.loads(json.dumps(report.document())), SCHEMA)
+        except cnb.StoreError:
+            refused += 1
+    assert 0 < refused < 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import texts
 
@@ -194,6 +194,42 @@ def test_secrets_side_by_side_are_all_masked(kinds):
     found = redact(text)
     assert not [kind for kind in kinds if SECRETS[kind][1] in found.value]
     assert redact(found.value).masked == {}
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *(frame.format(secret) for frame, secret in SECRETS.values()),
+        *(secret for _, secret in SECRETS.values()),
+        *(
+            "password",
+            "=",
+            ": ",
+            '"',
+            "'",
+            "\\",
+            "/",
+            "home/",
+            "Users",
+            "-",
+            "~",
+            "ada",
+            "//",
+            "C:",
+            "token: ",
+            "\n",
+            " ",
+        ),
+        *("[masked: password]", '"name": "', '", "value": "', "%2F", "://", "@", "-u ", "/home/ada", "c:\\users\\ada"),
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(FRAGMENTS, max_size=8))
+def test_what_is_masked_in_front_of_a_secret_does_not_hide_it(fragments):
+    once = redact("".join(fragments)).value
+    again = redact(once)
+    assert (again.value, again.masked) == (once, {})
 
 
 @pytest.mark.timeout(20)
