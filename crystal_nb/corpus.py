@@ -28,6 +28,7 @@ __all__ = ["Corpus", "Failure", "ParsedConversation"]
 
 _STATUSES = ("kept", "merged", "metadata", "dropped")
 _LOSSES_SHOWN = 8
+_LONGEST_NAME = 100
 
 
 class ParsedConversation(Struct, frozen=True):
@@ -245,7 +246,7 @@ class Corpus:
             return "Corpus: nothing was parsed"
         lines = [self.headline(), "", *_text_table(self.summary())]
         for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
-            lines.append(f"  dropped {number:>7,} × {source} {printable(kind)}: {printable(reason)}")
+            lines.append(f"  dropped {number:>7,} × {source} {_cut(kind)}: {_cut(reason)}")
         if rest := self.loss_reasons()[_LOSSES_SHOWN:]:
             lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: .loss_reasons()")
         for failure in self.failed[:_LOSSES_SHOWN]:
@@ -271,7 +272,7 @@ class Corpus:
         if not (self.parsed or self.failed):
             return "<p>Corpus: nothing was parsed</p>"
         losses = [
-            {"source": source, "kind": kind, "reason": reason, "dropped": number}
+            {"source": source, "kind": _cut(kind), "reason": _cut(reason), "dropped": number}
             for source, kind, reason, number in self.loss_reasons()
         ]
         failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed]
@@ -299,6 +300,11 @@ def _without_half_words(fate: Fate, masked: Fate) -> Fate:
     if not fate.head or fate.size == len(fate.head):
         return masked
     return replace(masked, head=_LAST_WORD.sub("…".encode(), masked.head))
+
+
+def _cut(text: str) -> str:
+    """A name that a file gives, which may be of any length and hold anything."""
+    return printable(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
 
 
 def _count(number: int, thing: str) -> str:

@@ -27,6 +27,8 @@ _PLACES: Mapping[str, tuple[tuple[str | int, ...], ...]] = {
 }
 """Where a record, or Copilot's document, says by which version of the tool it was written; other tools don't say it."""
 _LOOKED_AT, _LARGEST, _LARGEST_DOCUMENT, _LONGEST = 20, 1_000_000, 50_000_000, 40
+_LONGEST_NAME = 100
+"""Of a kind or reason, as a file may name its kinds anyhow."""
 
 
 def records_of(parsed: Parsed | CrystalError) -> Records:
@@ -36,7 +38,7 @@ def records_of(parsed: Parsed | CrystalError) -> Records:
     {('file', 'dropped', 'unknown layout'): 1}
     """
     if isinstance(parsed, Parsed):
-        return Counter((f.kind, f.status, _reason(f)) for f in parsed.fates)
+        return Counter((f.kind[:_LONGEST_NAME], f.status, _reason(f)[:_LONGEST_NAME]) for f in parsed.fates)
     is_layout = isinstance(parsed, ParseError) and UNKNOWN_LAYOUT in parsed.reason
     return {("file", "dropped", UNKNOWN_LAYOUT): 1} if is_layout else {}
 
