@@ -51,16 +51,11 @@ def audit(
         stop("there is no database of ChatCrystal or of crystal-nb import here; name one by --db")
     try:
         report = run(ask, path, config=config, profile=profile, sample=sample)
-    except typer.Exit:
+        _tell(report, json=json, html=html)
+    except (typer.Exit, BrokenPipeError):
         raise
     except Exception as error:  # to a script, exit code 1 would say that something is wrong in the database
         stop(f"the audit itself failed: {error_text(error)}")
-    if json:
-        print(json_module.dumps(report.document(), indent=2))
-    elif html is not None:
-        _write(report, html)
-    else:
-        _show(report)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -70,6 +65,16 @@ def _usual(config: Config) -> Path | None:
     place = config.expand(folder) if folder else config.home_path / ".chatcrystal" / "data"
     own = [default_store(profile) for profile in ("chatcrystal", "careful")] if config.home is None else []
     return next((path for path in (place / "chatcrystal.db", *own) if path.is_file()), None)
+
+
+def _tell(report: AuditReport, *, json: bool, html: Path | None) -> None:
+    if json:
+        print(json_module.dumps(report.document(), indent=2))
+    elif html is not None:
+        _write(report, html)
+    else:
+        _show(report)
+    sys.stdout.flush()
 
 
 def _show(report: AuditReport) -> None:

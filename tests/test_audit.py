@@ -359,6 +359,16 @@ def test_what_is_no_database_of_imports_can_not_be_asked(run, world, tmp_path, c
     assert str(path) in result.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("json_too", [[], ["--json"]])
+def test_a_full_disk_is_exit_code_2(world, json_too):
+    words = ["audit", "--db", world.path, "--home", world.home, *json_too]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "crystal_nb", *words], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+
+
 def test_a_page_that_can_not_be_written_is_exit_code_2_also_with_faults(run, world, tmp_path):
     world.edit("s1", "blue", "pink", seen=False)
     assert run("--db", str(world.path), "--html", str(tmp_path)).exit_code == 2
