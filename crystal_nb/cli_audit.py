@@ -12,6 +12,7 @@ import typer
 from crystal_nb import show
 from crystal_nb.audit import AuditReport
 from crystal_nb.audit import audit as ask
+from crystal_nb.audit.findings import error_text
 from crystal_nb.cli_common import Home, Json, OptionalProfile, configuration, default_store, run, stop
 from crystal_nb.config import Config
 
@@ -48,13 +49,13 @@ def audit(
     path = db or _usual(config)
     if path is None:
         stop("there is no database of ChatCrystal or of crystal-nb import here; name one by --db")
-    report = run(ask, path, config=config, profile=profile, sample=sample)
-    if json:
-        print(json_module.dumps(report.document(), indent=2))
-    elif html is not None:
-        _write(report, html)
-    else:
-        _show(report)
+    try:
+        report = run(ask, path, config=config, profile=profile, sample=sample)
+        _tell(report, json=json, html=html)
+    except (typer.Exit, BrokenPipeError):
+        raise
+    except Exception as error:  # to a script, exit code 1 would say that something is wrong in the database
+        stop(f"the audit itself failed: {error_text(error)}")
     if not report.ok:
         raise typer.Exit(1)
 
@@ -64,6 +65,16 @@ def _usual(config: Config) -> Path | None:
     place = config.expand(folder) if folder else config.home_path / ".chatcrystal" / "data"
     own = [default_store(profile) for profile in ("chatcrystal", "careful")] if config.home is None else []
     return next((path for path in (place / "chatcrystal.db", *own) if path.is_file()), None)
+
+
+def _tell(report: AuditReport, *, json: bool, html: Path | None) -> None:
+    if json:
+        print(json_module.dumps(report.document(), indent=2))
+    elif html is not None:
+        _write(report, html)
+    else:
+        _show(report)
+    sys.stdout.flush()
 
 
 def _show(report: AuditReport) -> None:

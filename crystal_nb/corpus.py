@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -9,9 +10,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crystal_nb import ecma
-from crystal_nb.errors import UnknownConversationError
+from crystal_nb.details import without_text
+from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
 from crystal_nb.provenance import SourceText, sources_of
@@ -25,6 +28,7 @@ __all__ = ["Corpus", "Failure", "ParsedConversation"]
 
 _STATUSES = ("kept", "merged", "metadata", "dropped")
 _LOSSES_SHOWN = 8
+_LONGEST_NAME = 100
 
 
 class ParsedConversation(Struct, frozen=True):
@@ -35,6 +39,9 @@ class ParsedConversation(Struct, frozen=True):
     fates: tuple[Fate, ...]
     content_hash: str
     parser_version: str
+
+    def __repr__(self) -> str:
+        return without_text(self, "fates")
 
     @property
     def conversation_id(self) -> str:
@@ -137,11 +144,12 @@ class Corpus:
         Parameters
         ----------
         characters
-            Whether to count characters, for which the records are read again from their files.
+            Whether to count characters, for which the records are read again from their files; a
+            redacted corpus reads none.
         """
         from crystal_nb import losses
 
-        return losses.losses(self.parsed, characters=characters)
+        return losses.losses(self.parsed, characters=characters and self.masked is None)
 
     def books(self) -> pl.DataFrame:
         """Where every byte of each file went; columns: ``losses.BOOKS``."""
@@ -172,7 +180,7 @@ class Corpus:
         UnknownConversationError
             If there is no such conversation, message or field.
         SourceError
-            If a record can't be read again.
+            If a record can't be read again; from a redacted corpus none is.
         """
         conversation = self[source, id]
         p = self._by_id[source, id]
@@ -181,14 +189,18 @@ class Corpus:
         if field is not None and field not in Message.__struct_fields__:
             known = ", ".join(Message.__struct_fields__)
             raise UnknownConversationError(f"a message has no field {field!r}; it has {known}")
+        if self.masked is not None:
+            reason = "a redacted corpus reads no file again, as the raw text is not masked"
+            raise SourceError(reason, source=source, path=p.candidate.file_path)
         return sources_of(p.candidate, p.fates, index, conversation.messages[index], field)
 
     def redacted(self) -> Corpus:
         """A corpus to share: secrets and home paths masked in all its texts; ``masked`` says how many of which.
 
         A conversation in which something was masked has the hash of its masked messages, since a short
-        password could be guessed from the true one; all others keep theirs. As paths are masked, no file
-        is read again from it. See `redact` for what is found.
+        password could be guessed from the true one; all others keep theirs. No file is read again from
+        it. The last word of an excerpt that was cut off is left out, as it may be half a secret. See
+        `redact` for what is found.
 
         >>> Corpus([], []).redacted().masked
         {}
@@ -234,7 +246,7 @@ class Corpus:
             return "Corpus: nothing was parsed"
         lines = [self.headline(), "", *_text_table(self.summary())]
         for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
-            lines.append(f"  dropped {number:>7,} × {source} {printable(kind)}: {printable(reason)}")
+            lines.append(f"  dropped {number:>7,} × {source} {_cut(kind)}: {_cut(reason)}")
         if rest := self.loss_reasons()[_LOSSES_SHOWN:]:
             lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: .loss_reasons()")
         for failure in self.failed[:_LOSSES_SHOWN]:
@@ -260,7 +272,7 @@ class Corpus:
         if not (self.parsed or self.failed):
             return "<p>Corpus: nothing was parsed</p>"
         losses = [
-            {"source": source, "kind": kind, "reason": reason, "dropped": number}
+            {"source": source, "kind": _cut(kind), "reason": _cut(reason), "dropped": number}
             for source, kind, reason, number in self.loss_reasons()
         ]
         failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed]
@@ -275,10 +287,24 @@ def _redacted(p: ParsedConversation, masker: Masker) -> ParsedConversation:
     return ParsedConversation(
         candidate=masker.value(p.candidate),
         conversation=conversation,
-        fates=masker.value(p.fates),
+        fates=tuple(_without_half_words(fate, masker.value(fate)) for fate in p.fates),
         content_hash=p.content_hash if same else content_hash(conversation),
         parser_version=p.parser_version,
     )
+
+
+_LAST_WORD = re.compile(rb"[\w~+/=.%-]+\Z")
+
+
+def _without_half_words(fate: Fate, masked: Fate) -> Fate:
+    if not fate.head or fate.size == len(fate.head):
+        return masked
+    return replace(masked, head=_LAST_WORD.sub("…".encode(), masked.head))
+
+
+def _cut(text: str) -> str:
+    """A name that a file gives, which may be of any length and hold anything."""
+    return printable(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
 
 
 def _count(number: int, thing: str) -> str:

@@ -11,7 +11,25 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-__all__ = ["Details", "Link", "LinkKind", "ToolCall"]
+__all__ = ["Details", "Link", "LinkKind", "ToolCall", "without_text"]
+
+
+def without_text(record: Struct, *hidden: str) -> str:
+    """Represent a record, of some fields only the size: what people wrote does not go into logs and tracebacks.
+
+    >>> without_text(Link("forked-from", "7", "a guess"), "evidence")
+    "Link(kind='forked-from', target='7', evidence=<7 characters>, is_certain=True)"
+    """
+    values = ((name, getattr(record, name)) for name in record.__struct_fields__)
+    shown = (f"{name}={_size(value) if name in hidden else repr(value)}" for name, value in values)
+    return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def _size(value: Any) -> str:
+    for kind, unit in ((str, "characters"), (bytes, "bytes"), ((tuple, list, dict), "items")):
+        if isinstance(value, kind):
+            return f"<{len(value):,} {unit}>"
+    return f"<{type(value).__name__}>" if isinstance(value, (int, float)) else repr(value)
 
 
 class ToolCall(Struct, frozen=True, gc=False):
@@ -42,6 +60,9 @@ class ToolCall(Struct, frozen=True, gc=False):
     raw_result: str | bytes | None = None
     id: str | None = None
     is_error: bool | None = None
+
+    def __repr__(self) -> str:
+        return without_text(self, "input", "raw_result")
 
     @property
     def result(self) -> str | None:

@@ -2,7 +2,7 @@
 
 All are frozen `msgspec.Struct` values. Fields that come from a transcript may hold any JSON value,
 since the tools' files promise nothing; `UNSET` means that the raw record has no such key, which the
-content hash tells apart from null.
+content hash tells apart from null. Their representations say how long a text is, not what it says.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from crystal_nb.details import Details, Link
+from crystal_nb.details import Details, Link, without_text
 
 __all__ = [
     "UNSET",
@@ -130,6 +130,9 @@ class Message(Struct, frozen=True, gc=False):
     timestamp_from_clock: bool = False
     details: Details | None = None
 
+    def __repr__(self) -> str:
+        return without_text(self, "content", "thinking")
+
 
 class Conversation(Struct, frozen=True):
     """What a parse makes of one candidate.
@@ -174,6 +177,9 @@ class Conversation(Struct, frozen=True):
     last_message_at: Any = None
     parent_id: Any = None
     links: tuple[Link, ...] = ()
+
+    def __repr__(self) -> str:
+        return without_text(self, "messages", "slug")
 
 
 class Fate(Struct, frozen=True, gc=False):
@@ -228,6 +234,9 @@ class Fate(Struct, frozen=True, gc=False):
         ((4, 5), ())
         """
         return () if self.message_index is None else (self.message_index, *self.also)
+
+    def __repr__(self) -> str:
+        return without_text(self, "head")
 
     @property
     def excerpt(self) -> str:

@@ -49,7 +49,7 @@ def write(
     writer = _Writer(connection, layout, decision.source, decision.id or "", now)
     values = _values(decision, candidate, conversation, now)
     if layout.by_position:
-        values |= _own_times(conversation.messages)
+        values |= _without_clock(conversation.messages)
     if decision.action == "insert":
         writer.insert(values)
         applied = writer.put_messages(conversation.messages)
@@ -113,12 +113,10 @@ def _values(decision: Decision, candidate: Candidate, conversation: Conversation
     }
 
 
-def _own_times(messages: Sequence[Message]) -> dict[str, str | None]:
-    """Times of the first and the last message, null where the clock stands in for one."""
+def _without_clock(messages: Sequence[Message]) -> dict[str, None]:
+    """Null for the time of the first and of the last message where the clock stands in for it."""
     ends = {"first_message_at": messages[:1], "last_message_at": messages[-1:]}
-    return {
-        name: next((_text(m.timestamp) for m in end if not m.timestamp_from_clock), None) for name, end in ends.items()
-    }
+    return {name: None for name, end in ends.items() if any(m.timestamp_from_clock for m in end)}
 
 
 def _text(value: Any) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import crystal_nb as cnb
 from crystal_nb.scenarios.subjects import Sample, SampleMessage, write_claude_code, write_codex
+from crystal_nb.scenarios.world import Staged
 
 CLOCK = 1_770_000_000_000
 """2026-02-02T02:40:00Z"""
@@ -28,6 +29,7 @@ class World:
         self.config = cnb.Config(
             home=self.home, platform="linux", cache_seconds=0, clock=lambda: CLOCK, enabled_sources=SOURCES
         )
+        self.adapters: list[Any] = []
         for n in range(6):
             self.claude(f"s{n}")
             self.codex(f"c{n}")
@@ -166,6 +168,50 @@ def unknown_record(w: World) -> None:
     path.write_text(path.read_text() + '{"type": "telepathy", "uuid": "t", "sessionId": "s0"}\n')
 
 
+def unknown_part(w: World) -> None:
+    path = w.file("s1")
+    *before, last = path.read_text().splitlines()
+    record = json.loads(last)
+    record["message"]["content"] = [{"type": "text", "text": "done"}, {"type": "hologram", "data": 1}]
+    path.write_text("\n".join([*before, json.dumps(record), ""]))
+
+
+class Reading(Staged):
+    """An adapter that opens every file to count or list them."""
+
+    async def detect(self, config: cnb.Config) -> Any:
+        for path in self.failing.split("|"):
+            Path(path).read_bytes()
+        return await self.inner.detect(config)
+
+    async def scan(self, config: cnb.Config) -> Any:
+        return await Reading.detect(self, config) and await self.inner.scan(config)
+
+
+def reading(w: World) -> None:
+    paths = "|".join(str(w.file(f"s{n}")) for n in range(3))
+    w.adapters.append(Reading(cnb.get_adapter("claude-code"), failing=paths))
+
+
+def failing(w: World) -> None:
+    w.adapters.append(Staged(cnb.get_adapter("codex"), failing="scan"))
+
+
+def new_adapter(w: World) -> None:
+    @cnb.jsonl_adapter("mytool", root="~/.mytool", glob="**/*.jsonl")
+    def mytool(record: Any, session: Any) -> Any:
+        yield cnb.Message("user", record["text"], id=record["id"])
+
+    folder = w.home / ".mytool"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("".join(json.dumps({"id": n, "text": f"mytool {n}"}) + "\n" for n in "12"))
+    w.adapters.append(mytool)
+
+
+def nowhere(*places: str) -> tuple[tuple[str, None, int], ...]:
+    return tuple((f"not-{place}", None, 1) for place in places)
+
+
 PLANTS: dict[str, tuple[Plant, ...]] = {
     "stale skips": (
         Plant(
@@ -294,6 +340,7 @@ PLANTS: dict[str, tuple[Plant, ...]] = {
     ),
     "drift": (
         Plant("a record of an unknown kind", (("unknown-kind", None, 1),), before=unknown_record),
+        Plant("a part of an unknown kind", (("unknown-kind", None, 1),), before=unknown_part),
         Plant(
             "reasoning that begins in April",
             (("nulls-moved", None, 30),),
@@ -307,7 +354,31 @@ PLANTS: dict[str, tuple[Plant, ...]] = {
             after=MIX.after,  # type: ignore[attr-defined]
         ),
     ),
+    "scan cost": (
+        Plant(
+            "a source that opens files to detect and to list",
+            (("detect-reads", None, 3), ("scan-reads", None, 3)),
+            before=reading,
+        ),
+        Plant("a source whose scan fails", (("source-fails", None, 1),), after=failing),
+    ),
+    "coverage": (
+        Plant(
+            "rows of a source that nobody knows",
+            nowhere("registered", "supported", "default", "restored", "validated", "watched"),
+            after=lambda w: w.sql("INSERT INTO conversations (source, id) VALUES ('ghost', '7')"),
+        ),
+        Plant(
+            "a prototype that no list has",
+            nowhere("registered", "supported", "default", "restored", "validated", "watched"),
+            after=new_adapter,
+        ),
+        Plant(
+            "a registered source that is off by default",
+            nowhere("supported", "default", "restored", "validated"),
+            after=lambda w: w.sql("INSERT INTO conversations (source, id) VALUES ('gemini', '8')"),
+        ),
+    ),
 }
-"""Scan cost and coverage have tests of their own: what they find lies in adapters, not in a store."""
-BY_CAREFUL = frozenset({"drift"})
-"""Questions whose plants only the careful rules can name."""
+IN_BOTH = frozenset({"drift"})
+"""Questions whose plants are the same in a store of the careful profile."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from crystal_nb.audit import (
     stale_skips,
     upper_bound,
 )
+from crystal_nb.audit.findings import cause_of
 from crystal_nb.audit.stored import hash_keys
 from crystal_nb.scenarios.world import Staged
 
@@ -176,6 +178,68 @@ def test_a_sample_is_drawn_by_its_seed_and_says_how_sure_it_is(faulty):
     assert ask(faulty, sample=8).found == report.found
 
 
+@pytest.mark.parametrize("drawn", [10, 40, 199])
+def test_the_bound_holds_in_95_of_100_draws_whatever_the_share(drawn):
+    """By counting all outcomes of drawing from 200, not by chance."""
+    from math import comb
+
+    for stale in range(201):
+        fails = sum(
+            comb(stale, found) * comb(200 - stale, drawn - found)
+            for found in range(max(0, drawn - 200 + stale), min(stale, drawn) + 1)
+            if upper_bound(found, drawn) < stale / 200
+        )
+        assert fails / comb(200, drawn) <= 0.05
+
+
+def test_what_can_not_be_decided_makes_no_sample_surer(faulty):
+    faulty.sql("UPDATE conversations SET content_hash = NULL WHERE source = 'codex'")
+    report = ask(faulty, sample=11)
+    *_, total = report.tables["skips"].iter_rows(named=True)
+    assert total["undecidable"] >= 5
+    assert total["upper_bound"] == upper_bound(total["stale"], 11 - total["undecidable"])
+    codex = report.tables["skips"].filter(source="codex")
+    assert codex["upper_bound"].to_list() == [1.0]
+    assert "and that can be decided (seed 0)" in report.summary()[1]
+
+
+def test_what_is_skipped_and_can_not_be_parsed_is_told(world):
+    class Failing(Staged):
+        async def parse(self, candidate, config):
+            raise ValueError("no")
+
+    asked = ["stale skips", "wasted work"]
+    report = ask(world, adapters=[Failing(cnb.get_adapter("codex"))], questions=asked)
+    assert report.answer("stale skips").kinds() == {"unreadable": 6}
+    assert report.tables["skips"].filter(source="codex")["undecidable"].to_list() == [6]
+    assert "6 can't be decided" in report.summary()[1]
+    assert report.answer("wasted work").findings == ()
+
+
+# What is shown of errors
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        """Unexpected token 'x', ..."tent": "dear diary" x"... is not valid JSON""",
+        "can't read 'it's dear diary' now",
+        '"dear diary',
+        "“of “inner” dear diary” bad",
+        "«dear diary» is odd",
+        "‘dear diary’ is odd",
+        "no sense in `dear\ndiary`",
+        "open 'dear diary",
+        '"x" * 7 or "' + "dear diary " * 2000,
+    ],
+)
+def test_no_quoted_text_of_an_error_is_shown_however_it_is_quoted(message):
+    shown = cause_of(message)
+    assert "dear" not in shown
+    assert "diary" not in shown
+    assert cause_of(shown) == shown
+
+
 # Databases of ChatCrystal and in use
 
 
@@ -263,6 +327,52 @@ def test_the_exit_codes(run, world, tmp_path):
     assert run("--db", str(tmp_path / "none.db")).exit_code == 2
     assert run().exit_code == 2
     assert run("--db", str(world.path), "--json", "--html", str(tmp_path / "a.html")).exit_code == 2
+
+
+def test_a_command_that_breaks_says_that_it_could_not_run(run, world, monkeypatch):
+    from crystal_nb import cli_audit
+
+    def broken(*_, **__):
+        raise ZeroDivisionError('over "dear diary"')
+
+    monkeypatch.setattr(cli_audit, "ask", broken)
+    result = run("--db", str(world.path))
+    assert result.exit_code == 2
+    assert "dear diary" not in result.output + result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 200, None, "foreign", "cut"])
+@pytest.mark.parametrize("json_too", [[], ["--json"]])
+def test_what_is_no_database_of_imports_can_not_be_asked(run, world, tmp_path, content, json_too):
+    path = tmp_path / "odd.db"
+    if content is None:
+        path.mkdir()
+    elif content == "foreign":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE messages (id)")
+    elif content == "cut":
+        path.write_bytes(world.path.read_bytes()[:5000])
+    else:
+        path.write_bytes(content)
+    result = run("--db", str(path), *json_too)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert str(path) in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("json_too", [[], ["--json"]])
+def test_a_full_disk_is_exit_code_2(world, json_too):
+    words = ["audit", "--db", world.path, "--home", world.home, *json_too]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "crystal_nb", *words], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_page_that_can_not_be_written_is_exit_code_2_also_with_faults(run, world, tmp_path):
+    world.edit("s1", "blue", "pink", seen=False)
+    assert run("--db", str(world.path), "--html", str(tmp_path)).exit_code == 2
+    assert run("--db", str(world.path), "--html", str(tmp_path / "a.html")).exit_code == 1
 
 
 def test_json_is_as_the_schema_says(run, world):
@@ -359,3 +469,83 @@ def test_an_error_of_a_foreign_adapter_is_shown_without_what_it_quotes(world):
     world.sql("UPDATE conversations SET file_size = 0 WHERE id = 'c0'")
     report = cnb.audit(world.path, world.scan(), config=world.config, adapters=[Quoting(cnb.get_adapter("codex"))])
     assert [f.evidence for f in report.found if f.kind == "parse-fails"] == ["ValueError: no sense in ‘…’"]
+
+
+def test_numbers_that_are_no_counts_are_counts_that_differ(world):
+    for n, wrong in enumerate((-1, 2**62, 3)):
+        world.sql(f"UPDATE conversations SET message_count = {wrong} WHERE id = 's{n}'")
+    report = cnb.audit(world.path, [], config=world.config)
+    assert report.answer("identity").kinds() == {"row-count": 3}
+
+
+def test_a_row_that_went_to_another_source_is_said_to_be_there(world):
+    world.claude("s9", "one", "two")
+    world.import_all()
+    world.sql("UPDATE messages SET conversation_id = 'c0', sort_order = 9 WHERE id = 's9-1'")
+    (stolen,) = [f for f in ask(world).found if f.kind == "stolen-rows"]
+    assert (stolen.conversation_id, stolen.evidence) == ("claude-code:s9", "1 under codex:c0")
+
+
+def test_one_id_in_two_sources_is_no_fault_where_rows_are_keyed_by_source(tmp_path):
+    world = World(tmp_path, "careful")
+    world.claude("twin", "a", "b")
+    world.codex("twin", "c", "d")
+    world.import_all()
+    report = ask(world)
+    assert ([f.kind for f in report.found], report.ok) == (["id-in-sources"], True)
+
+
+ORDER = """
+import json, re, sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+import crystal_nb as cnb
+from audit_plants import PLANTS, World
+world = World(Path(sys.argv[1]), "chatcrystal")
+plants = [p for question in ("identity", "hash power", "integrity", "drift") for p in PLANTS[question]]
+for plant in plants:
+    if "parent" not in plant.what:
+        plant.before(world)
+world.import_all()
+for plant in plants:
+    if "parent" not in plant.what and "notes" not in plant.what:
+        plant.after(world)
+document = cnb.audit(world.path, config=world.config).document()
+for question in document["questions"]:
+    for row in question["tables"].get("costs", []):
+        row["seconds"] = 0
+print(re.sub(r"time 20[0-9TZ.:-]+", "time", json.dumps(document).replace(sys.argv[1], "")))
+"""
+
+
+def test_a_report_is_the_same_whatever_the_seed_of_hashes(tmp_path):
+    shown = []
+    for seed in ("1", "2"):
+        (tmp_path / seed).mkdir()
+        command = [sys.executable, "-c", ORDER, tmp_path / seed, Path(__file__).parent, cnb.samples.PACKAGE.parent]
+        done = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        shown.append(json.loads(done.stdout))
+    assert len(shown[0]["findings"]) > 15
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_a_damaged_database_is_reported_or_refused_and_nothing_else(tmp_path, profile):
+    import random
+
+    world = World(tmp_path, profile)
+    world.import_all()
+    world.sql("PRAGMA journal_mode = DELETE")
+    sound, chance, refused = world.path.read_bytes(), random.Random(1), 0
+    path = tmp_path / "damaged.db"
+    for number in range(40):
+        data = bytearray(sound)
+        for _ in range(chance.choice((1, 3, 20, 200))):
+            data[chance.randrange(100, len(data))] = chance.randrange(256)
+        path.write_bytes(data[: chance.randrange(len(data)) if number % 10 == 0 else len(data)])
+        try:
+            report = cnb.audit(path, [], config=world.config)
+            jsonschema.validate(json.loads(json.dumps(report.document())), SCHEMA)
+        except cnb.StoreError:
+            refused += 1
+    assert 0 < refused < 40

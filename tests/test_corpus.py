@@ -84,3 +84,20 @@ def test_an_empty_corpus_has_all_frames():
     shapes = [getattr(corpus, name).height for name in ("conversations", "messages", "fates", "failures")]
     assert shapes == [0, 0, 0, 0]
     assert "nothing" in corpus._repr_html_()
+
+
+def test_a_kind_of_any_length_does_not_fill_the_summary(tmp_path):
+    from crystal_nb.scenarios.subjects import Sample, SampleMessage, write_claude_code
+
+    said = tuple(SampleMessage(r, r, f"m-{r}", "2026-01-05T10:00:00.000Z") for r in ("user", "assistant"))
+    path = write_claude_code(tmp_path, Sample("s", said))
+    path.write_text(path.read_text() + '{"type": "' + "K" * 9000 + '"}\n')
+    config = cnb.Config(home=tmp_path, platform="linux")
+    for profile in ("chatcrystal", "careful"):
+        corpus = cnb.parse(cnb.scan("claude-code", profile=profile, config=config), config=config)
+        assert "KKK" in repr(corpus)
+        assert len(repr(corpus)) < 1000
+        assert len(corpus._repr_html_()) < 2000
+        with cnb.Store.in_memory(cnb.PINNED, config) as store:
+            report = cnb.audit(store, config=config, questions=["drift"])
+        assert len(report.to_html()) < 10_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import socket
 import sys
 import urllib.request
@@ -14,7 +15,10 @@ from typer.testing import CliRunner
 
 import crystal_nb as cnb
 from crystal_nb import cli
+from crystal_nb.adapters.base import Parsed
+from crystal_nb.audit import read_store, reparse
 from crystal_nb.scenarios.subjects import Sample, SampleMessage, write_claude_code, write_codex, write_copilot
+from crystal_nb.widgets import browse_view, hash_view, lab_view, workbench_view
 
 FORBIDDEN = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "urllib.Request")
 _watch = {"installed": False, "on": False}
@@ -79,6 +83,71 @@ def test_remote_payloads_need_no_network(offline, samples, tmp_path):
 
 def test_scenarios_need_no_network(offline):
     assert cnb.run_scenarios(names=["changed-unseen", "same-id-two-sources"]).height > 0
+
+
+def talk(folder: Path, *texts: str) -> Path:
+    """A file that `said` reads."""
+    path = folder / ".mytool" / "chat.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records = ({"kind": "say", "id": f"m{n}", "who": "user", "text": text} for n, text in enumerate(texts))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+@cnb.jsonl_adapter("mytool", root="~/.mytool", glob="**/*.jsonl")
+def said(record, session):
+    if record["text"].startswith("fail"):
+        raise ValueError(record["text"])
+    if record["text"].startswith("moves"):
+        yield cnb.Message(id=os.urandom(4).hex(), type="user", content=record["text"] + os.urandom(4).hex())
+    else:
+        yield cnb.Message(id=record["id"], type=record["who"], content=record["text"])
+
+
+def test_prototypes_need_no_network(offline, samples, tmp_path):
+    trial = cnb.try_parser(said, talk(tmp_path, "hello", "hi", "fail now"))
+    assert trial.error is not None
+    assert texts_of(trial)
+    assert cnb.compare_parsers(cnb.scan("copilot", config=samples), "copilot@1", "copilot@2", config=samples).height
+    frame = cnb.check_adapter(said, write_home(tmp_path))
+    assert frame.height > 20
+
+
+def write_home(folder: Path) -> Path:
+    home = folder / "samples"
+    talk(home, "hello", "hi", "more")
+    return home
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_the_models_of_widgets_need_no_network(offline, samples, tmp_path, profile):
+    corpus = cnb.parse(cnb.scan(profile=profile, config=samples), config=samples)
+    inspection = hash_view.Inspection(corpus[0], [("set", 0, "content", "hi")])
+    assert inspection.changed
+    assert inspection.verdict
+    scenes = lab_view.side_by_side("changed-unseen", (), cnb.PINNED)
+    assert all(map(lab_view.positions, scenes.values()))
+    assert lab_view.composed(["edit"] if "edit" in lab_view.STEPS else list(lab_view.STEPS)[:1], cnb.CAREFUL)
+    bench = workbench_view.Bench(cnb.try_parser(said, talk(tmp_path, "hello", "fail")))
+    assert sum(bench.counts.values()) == len(bench.rows)
+    with cnb.open_store(tmp_path / "imports.db", profile=profile, config=samples) as store:
+        report = cnb.import_all(store, config=samples)
+        for subject in (corpus, store):
+            entries = browse_view.entries_of(subject, report)
+            assert browse_view.matching(entries, {"text": "the"})
+            assert all(browse_view.parts(c, e.fates) for e in entries if (c := e.load()) is not None and c.messages)
+
+
+def test_widgets_need_no_network_and_make_pages(offline, samples, tmp_path):
+    corpus = cnb.parse(cnb.scan("codex", config=samples), config=samples)
+    bench = cnb.widgets.ParserWorkbench(said, str(talk(tmp_path, "hello", "fail")))
+    for widget in (
+        cnb.widgets.HashInspector(corpus),
+        cnb.widgets.ImportBrowser(corpus),
+        cnb.widgets.ReimportLab(),
+        bench,
+    ):
+        assert "http" not in widget.to_html().replace("http://www.w3.org", "")
 
 
 COMMANDS = (
@@ -163,6 +232,51 @@ def test_no_representation_shows_message_text(config, tmp_path, profile, caplog)
     shown += [built, cnb.validate_remote(cnb.remote_json(built.batches[0]))]
     assert [type(value).__name__ for value in shown if CANARY in texts_of(value)] == []
     assert CANARY not in caplog.text
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_no_record_shows_message_text(config, tmp_path, profile):
+    """Not even in an assertion or a log: the representation says how long a text is."""
+    cands = cnb.scan(profile=profile, config=config)
+    corpus = cnb.parse(cands, config=config)
+    shown = [*corpus.parsed, *corpus.failed, *corpus, *cnb.scan(config=config).to_dicts()]
+    shown += [m for c in corpus for m in c.messages]
+    shown += [m.details for c in corpus for m in c.messages] + [f for p in corpus.parsed for f in p.fates]
+    shown += [Parsed(p.conversation, p.fates) for p in corpus.parsed]
+    shown += [corpus.losses().drop("example"), corpus.books()]
+    built = cnb.build_remote(config=config)
+    shown += [*built.failures, *map(cnb.read_item, built.items)]
+    with cnb.open_store(tmp_path / "imports.db", profile=profile, config=config) as store:
+        rehearsal = cnb.rehearse(cands, store, config=config)
+        report = cnb.import_all(store, cands, config=config)
+        shown += [*report.outcomes, *(o.decision for o in report.outcomes), *rehearsal.report.outcomes]
+        shown += rehearsal.changed
+        shown += [store.states(), reparse(store, cands, config=config), read_store(store)]
+    shown += list(
+        cnb.scenarios.play(
+            "changed-unseen", subject=cnb.own_subject(cnb.scan("codex", config=config).head(1), config=config)
+        )
+    )
+    assert [f"{type(value).__name__}" for value in shown if CANARY in texts_of(value)] == []
+
+
+def test_no_widget_shows_message_text_in_a_log(config, tmp_path):
+    corpus = cnb.parse(cnb.scan("codex", config=config), config=config)
+    shown = [
+        cnb.widgets.HashInspector(corpus),
+        cnb.widgets.ImportBrowser(corpus),
+        cnb.widgets.ReimportLab(cnb.scan("codex", config=config).head(1), config=config),
+        cnb.widgets.ParserWorkbench(said, str(talk(tmp_path, CANARY, f"fail {CANARY}"))),
+    ]
+    assert [type(widget).__name__ for widget in shown if CANARY in f"{widget!r} {widget!s}"] == []
+
+
+def test_no_check_of_an_adapter_shows_message_text(tmp_path):
+    home = tmp_path / "samples"
+    talk(home, f"moves {CANARY}", CANARY, CANARY)
+    frame = cnb.check_adapter(said, home)
+    assert not frame["ok"].all()
+    assert CANARY not in frame.write_json()
 
 
 def test_no_error_shows_message_text(config, tmp_path):

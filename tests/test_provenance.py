@@ -146,3 +146,32 @@ def test_a_value_in_a_padded_or_torn_line_is_found(tmp_path, padding):
     fate = cnb.Fate("kept", "x", message_index=0, offset=0, size=len(line))
     (part,) = sources_of(candidate, [fate], 0, cnb.Message("user", "hi there"), "content")
     assert (part.text, part.pointer) == ('"hi there"', "/in")
+
+
+def test_a_compressed_file_is_read_where_the_text_stands(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "rollout.jsonl.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"0123456789" * 300_000))
+    candidate = cnb.Candidate("codex", "7", str(path), 1, "", "")
+    assert raw_record(candidate, cnb.Fate("dropped", "x", offset=2_000_003, size=4)) == b"3456"
+    with pytest.raises(cnb.SourceError, match="ends before"):
+        raw_record(candidate, cnb.Fate("dropped", "x", offset=4_000_000, size=4))
+
+
+@pytest.mark.parametrize("as_log", [False, True])
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_every_record_of_a_session_of_copilot_is_found_again(tmp_path, as_log, profile):
+    """A log's first line holds the document that the pinned rules' pointers go into."""
+    from crystal_nb.scenarios.subjects import Sample, SampleMessage, write_copilot
+
+    said = tuple(SampleMessage(r, f"{r} speaks", f"m-{r}", "2026-01-05T10:00:00.000Z") for r in ("user", "assistant"))
+    path = write_copilot(tmp_path, Sample("v1", said))
+    if as_log:
+        document = json.loads(path.read_text())
+        path.with_suffix(".jsonl").write_text(json.dumps({"kind": 0, "v": document}) + "\n")
+        path.unlink()
+    config = cnb.Config(home=tmp_path, platform="linux", cache_seconds=0)
+    corpus = cnb.parse(cnb.scan("copilot", profile=profile, config=config), config=config)
+    (p,) = corpus.parsed
+    assert all(raw_record(p.candidate, fate) for fate in p.fates)
+    assert "user speaks" in corpus.source_of("copilot", "v1", 0, "content")[0].text

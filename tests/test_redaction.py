@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import texts
 
@@ -196,6 +196,42 @@ def test_secrets_side_by_side_are_all_masked(kinds):
     assert redact(found.value).masked == {}
 
 
+FRAGMENTS = st.sampled_from(
+    [
+        *(frame.format(secret) for frame, secret in SECRETS.values()),
+        *(secret for _, secret in SECRETS.values()),
+        *(
+            "password",
+            "=",
+            ": ",
+            '"',
+            "'",
+            "\\",
+            "/",
+            "home/",
+            "Users",
+            "-",
+            "~",
+            "ada",
+            "//",
+            "C:",
+            "token: ",
+            "\n",
+            " ",
+        ),
+        *("[masked: password]", '"name": "', '", "value": "', "%2F", "://", "@", "-u ", "/home/ada", "c:\\users\\ada"),
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(FRAGMENTS, max_size=8))
+def test_what_is_masked_in_front_of_a_secret_does_not_hide_it(fragments):
+    once = redact("".join(fragments)).value
+    again = redact(once)
+    assert (again.value, again.masked) == (once, {})
+
+
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text", ["token:", "password=", "sk-", "a://", "machine x login ", "-----BEGIN PRIVATE " + "KEY-----!"]
@@ -304,3 +340,172 @@ def test_false_positives_in_all_fixtures_are_counted():
         if path.is_file() and path.suffix in (".jsonl", ".json", ".txt", ".toml", ".md"):
             masker.value(path.read_bytes())
     assert {kind: n for kind, n in masker.masked.items() if kind != HOME_PATH} == {}
+
+
+# What a hostile look found
+
+
+HOMES = [
+    (r"c:\users\ada\x", r"~\x"),
+    ("/c/Users/ada/x", "~/x"),
+    ("/cygdrive/c/Users/ada/x", "~/x"),
+    (r"\\wsl$\Ubuntu\home\ada\x", r"\\wsl$\Ubuntu\~\x"),
+    (r"\\wsl.localhost\Ubuntu\home\ada", r"\\wsl.localhost\Ubuntu\~"),
+    (r'"\\\\wsl$\\Ubuntu\\home\\ada\\x"', r'"\\\\wsl$\\Ubuntu\\~\\x"'),
+    ("//wsl.localhost/Ubuntu/home/ada/x", "//wsl.localhost/Ubuntu/~/x"),
+    ("vscode-remote://wsl%2Bubuntu/home/ada/x", "vscode-remote://wsl%2Bubuntu~/x"),
+    ("vscode-remote://ssh-remote%2Bbox/Users/ada/x", "vscode-remote://ssh-remote%2Bbox~/x"),
+    ("c%3A%5CUsers%5Cada%5Cx", "~%5Cx"),
+    ("c%3A%2FUsers%2Fada%2Fx", "~%2Fx"),
+    ("%252Fhome%252Fada%252Fx", "~%252Fx"),
+    ("file:///C:/Users/ada%20lovelace/x", "file://~/x"),
+    ("C:/Users/Ada Lovelace/x", "~/x"),
+    (r"\/home\/ada\/x", r"~\/x"),
+    ("-I/home/ada/include", "-I~/include"),
+    ("/var/home/ada/x", "~/x"),
+    ("/Volumes/Data/Users/ada/x", "~/x"),
+    ("C--Users-ada-app", "-~-app"),
+    ("-mnt-c-Users-ada-app", "-~-app"),
+    ("-Users-ada, too", "-~, too"),
+    (r"C:\Documents and Settings\ada\x", r"~\x"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), HOMES)
+def test_home_paths_in_other_spellings(text, shown):
+    assert redact(text).value == shown
+    assert redact(f"see {text}").value == f"see {shown}"
+    assert redact(shown).masked == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.org/home/welcome",
+        "https://api.example.org/users/7",
+        "a stay-at-home-mum",
+        "GET /users/ada",
+        "~/x",
+    ],
+)
+def test_what_is_no_home_stays(text):
+    assert redact(text).value == text
+
+
+def test_the_own_home_is_masked_wherever_it_is(monkeypatch):
+    from pathlib import Path
+
+    monkeypatch.setattr(Path, "home", classmethod(lambda cls: cls("/data/people/ada-l")))
+    text = "/data/people/ada-l/x -data-people-ada-l-x %2Fdata%2Fpeople%2Fada-l /data/people/ada-lo"
+    assert redact(text).value == "~/x -~-x ~ /data/people/ada-lo"
+
+
+def test_a_secret_whose_name_stands_in_another_field_is_masked():
+    for value in (
+        {"password": "correct horse"},
+        {"env": {"API_TOKEN": "abcdefgh"}},
+        {"name": "DB_PASSWORD", "value": "correct horse"},
+        [{"key": "clientSecret", "value": "abcdefgh"}],
+        pl.DataFrame({"password": ["correct horse", None, "abcdefgh"]}),
+        pl.DataFrame({"login": [{"user": "ada", "passphrase": "correct horse"}]}),
+        pl.Series("token", ["abcdefgh"]),
+        '[{"name": "DB_PASSWORD", "value": "correct horse"}]',
+        r'{"input": "[{\"name\": \"DB_PASSWORD\", \"value\": \"correct horse\"}]"}',
+    ):
+        found = redact(value)
+        shown = str(found.value.to_dict(as_series=False) if isinstance(found.value, pl.DataFrame) else found.value)
+        assert "horse" not in shown, value
+        assert "abcdefgh" not in shown, value
+        assert found.masked
+        assert redact(found.value).masked == {}
+    kept = {"max_tokens": "8", "author": "Ada Lovelace", "compass": "north", "token": "of my love", "password": None}
+    assert redact(kept).value == kept
+
+
+def test_categories_names_and_objects_of_a_frame_are_masked():
+    key = SECRETS["GitHub token"][1]
+    for frame in (
+        pl.DataFrame({"a": pl.Series([key, "x", key], dtype=pl.Categorical)}),
+        pl.DataFrame({"a": pl.Series(["x", key, None], dtype=pl.Enum([key, "x"]))}),
+        pl.DataFrame({"a": pl.Series(["x"], dtype=pl.Enum([key, "x"]))}),
+        pl.DataFrame({"a": pl.Series([[key], None], dtype=pl.List(pl.Enum([key])))}),
+        pl.DataFrame({"a": pl.Series([(key,)], dtype=pl.Object)}),
+        pl.DataFrame({key: [1], f"{key}1": [2]}),
+    ):
+        found = redact(frame).value
+        assert found.shape == frame.shape
+        assert key not in f"{found.schema} {[column.to_list() for column in found]}"
+
+
+def test_a_named_tuple_is_masked():
+    from crystal_nb.store_schema import Layout
+
+    assert redact(Layout(False, True)).value == Layout(False, True)
+
+
+def test_half_a_secret_at_the_end_of_an_excerpt_is_not_shown(parse_file):
+    key = SECRETS["GitHub token"][1]
+    line = b'{"type":"x","text":"' + b"." * 60 + key.encode() + b'"}\n'
+    parsed = parse_file("claude-code", line * 2)
+    assert key[:12].encode() in parsed.fates[0].head
+    candidate = cnb.Candidate("claude-code", "s", "/srv/s.jsonl", 0, "", "")
+    from crystal_nb.corpus import ParsedConversation
+
+    shared = cnb.Corpus([ParsedConversation(candidate, parsed.conversation, parsed.fates, "", "")], []).redacted()
+    assert key[:8] not in shared.fates["excerpt"][0]
+    assert key[:8] not in str(shared.losses()["example"].to_list())
+
+
+def test_no_raw_text_is_reached_from_a_masked_corpus(tmp_path):
+    """Also where its files lie in no home, so that their paths stay."""
+    corpus, _ = corpus_with(tmp_path, "use it")
+    id = corpus[0].id
+    assert corpus.source_of("claude-code", id, 0)
+    shared = corpus.redacted()
+    with pytest.raises(cnb.SourceError, match="redacted"):
+        shared.source_of("claude-code", id, 0)
+    assert shared.losses()["characters"].null_count() == shared.losses().height
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+def test_a_secret_is_masked_wherever_a_history_has_it(tmp_path, profile):
+    """In ids, paths, titles, branches, tool calls and their answers, kinds of records, excerpts, failures."""
+    import json
+
+    key = SECRETS["GitHub token"][1]
+    place = {
+        "sessionId": key,
+        "cwd": f"/srv/{key}",
+        "gitBranch": key,
+        "version": key,
+        "timestamp": "2026-01-05T10:00:00Z",
+    }
+    call = {"type": "tool_use", "id": "t", "name": key, "input": {"env": {"DB_PASSWORD": "tr0ub4dor"}, "key": key}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": f"got {key}"}]}
+    records = [
+        {"type": "user", "uuid": key, **place, "message": {"role": "user", "content": f"use {key}"}},
+        {"type": "assistant", "uuid": "b", "parentUuid": key, **place}
+        | {"message": {"role": "assistant", "content": [{"type": "thinking", "thinking": key}, call]}},
+        {"type": "user", "uuid": "c", "parentUuid": "b", **place, "message": {"role": "user", "content": [answer]}},
+        {"type": "summary", "summary": f"All of {key}", "leafUuid": "c"},
+        {"type": key, "uuid": "d", **place},
+        {"type": "custom-title", "customTitle": key, "sessionId": key},
+    ]
+    lines = [json.dumps(record) for record in records]
+    folder = tmp_path / "home" / "ada" / ".claude" / "projects" / f"-home-ada-{key}"
+    folder.mkdir(parents=True)
+    (folder / f"{key}.jsonl").write_text("\n".join([*lines, '{"broken": "' + key, ""]))
+    (folder / f"{key[:-1]}0.jsonl").write_text(f'{{"no": "{key}"}}\n' * 9)
+    config = cnb.Config(home=tmp_path / "home" / "ada", platform="linux")
+    corpus = cnb.parse(cnb.scan("claude-code", profile=profile, config=config), config=config)
+    frames = ("conversations", "messages", "fates", "failures")
+    assert all(key in getattr(corpus, name).write_json() for name in frames[:3])
+    shared = corpus.redacted()
+    shown = [getattr(shared, name).write_json() for name in frames]
+    shown += [repr(shared), shared._repr_html_(), str(shared.losses().to_dicts()), str(shared.books().to_dicts())]
+    shown += [str([m.details for c in shared for m in c.messages]), cnb.widgets.ImportBrowser(shared).to_html()]
+    shown += [str([(p.candidate, p.conversation.id, p.conversation.slug) for p in shared.parsed])]
+    shown += [str([c.input for t in shared for m in t.messages if m.details for c in m.details.tools])]
+    assert [n for n, text in enumerate(shown) if key in text or "tr0ub4dor" in text] == []
+    assert shared.masked["GitHub token"] > 10
+    assert cnb.redact(shared).masked == {}

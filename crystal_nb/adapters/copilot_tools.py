@@ -21,8 +21,8 @@ class Rounds:
 
     >>> rounds = Rounds({"toolCallRounds": [{"toolCalls": [{"id": "k", "name": "read", "arguments": "{}"}]}],
     ...     "toolCallResults": {"k": {"content": [{"value": "text"}]}}})
-    >>> rounds.call({"toolId": "copilot_read", "toolCallId": "k"})
-    ToolCall(name='copilot_read', input='{}', raw_result='text', id='k', is_error=None)
+    >>> rounds.call({"toolId": "copilot_read", "toolCallId": "k"}).result
+    'text'
     >>> rounds.unseen()
     []
     """

@@ -27,7 +27,7 @@ from crystal_nb.audit.reparse import Reparses, reparse, reparse_async
 from crystal_nb.audit.report import AuditReport
 from crystal_nb.audit.rows import integrity
 from crystal_nb.audit.skips import stale_skips, upper_bound, wasted_work
-from crystal_nb.audit.stored import StoredFacts, read_store
+from crystal_nb.audit.stored import StoredFacts, read_store, sources_in
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.errors import ConfigError
@@ -136,10 +136,17 @@ async def _audit(
     using = _adapters(rules, given, config)
     listed = as_candidates(candidates, for_store=True) if candidates is not None else await _list(using, config, asked)
     parsed = await reparse_async(
-        store, listed, profile=profile, adapters=given, config=config, sample=sample, progress=progress
+        store,
+        listed,
+        profile=profile,
+        adapters=given,
+        config=config,
+        sample=sample,
+        newest="drift" in asked,
+        progress=progress,
     )
     facts = read_store(store) if set(asked) & {"identity", "hash power", "integrity"} else StoredFacts(())
-    met = dict.fromkeys([*(c.source for c in facts.conversations), *(c.source for c in listed)])
+    met = dict.fromkeys([*sources_in(store), *(c.source for c in listed)])
     if candidates is not None:
         using = [adapter for adapter in using if adapter.name in met]
     ask: dict[Question, Callable[[], Answer]] = {

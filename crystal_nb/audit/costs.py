@@ -86,7 +86,7 @@ async def _scan_cost(
 
 def _words(c: Counts) -> str:
     opened, queries = c.files_opened + c.databases_opened, counted_words(c.queries, "query")
-    return f"{opened:,} files and databases, read {counted_words(c.bytes_read, 'byte')} and run {queries}"
+    return f"{opened:,} files and databases, read {counted_words(c.bytes_read, 'byte')} of files and run {queries}"
 
 
 async def _measured(adapter: SourceAdapter, config: Config) -> dict[str, Counts]:
@@ -120,7 +120,7 @@ def _found(source: str, phases: Mapping[str, Counts]) -> Iterator[Finding]:
         if c is not None and c.files_opened + c.databases_opened:
             evidence = (
                 f"{c.conversations:,} conversations: {c.files_opened:,} files and {c.databases_opened:,} databases"
-                f" opened, {c.bytes_read:,} bytes read, {c.queries:,} queries"
+                f" opened, {c.bytes_read:,} bytes of files read, {c.queries:,} queries"
             )
             yield finding(f"{phase}-reads", source, None, evidence, c.files_opened + c.databases_opened)
 

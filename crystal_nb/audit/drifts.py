@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from crystal_nb.audit.findings import Answer, Finding, counted, finding
-from crystal_nb.audit.reparse import Reparses
+from crystal_nb.audit.reparse import Reparsed, Reparses
 from crystal_nb.store import Store
 from crystal_nb.store_schema import columns_of
 
@@ -23,17 +23,18 @@ _MIX = ("user", "assistant", "tool_use")
 
 
 def drift(store: Store, candidates: Reparses | None = None) -> Answer:
-    """How what is read changes over time, with the kinds of records that no rule knows.
+    """How what is read changes over time and from version to version of the tools, with the kinds that no rule knows.
 
     A share that moves by half or more between neighbouring months of one source and parser version,
-    each with 20 messages or more, is a finding.
+    each with 20 messages or more, is a finding. Which kinds of records and parts of records are
+    unknown is what the newest rules say, whichever rules the store follows.
 
     Parameters
     ----------
     store
         Its messages give the mix by month.
     candidates
-        What `reparse` gave; its records give the kinds. Default: the store alone.
+        What `reparse` gave; its records give the kinds and the tools' versions. Default: the store alone.
 
     Examples
     --------
@@ -46,58 +47,87 @@ def drift(store: Store, candidates: Reparses | None = None) -> Answer:
     """
     from crystal_nb.audit.tables import table
 
+    parsed = () if candidates is None else candidates.parsed
     with store.reported():
-        mix = list(_mix(store))
-    kinds = [] if candidates is None else list(_kinds(candidates))
+        mix = _mix(store, _tool_versions(parsed))
+    kinds = list(_kinds(parsed))
     findings = [*_unknown(kinds), *_moved(mix)]
-    unknown = sum(row["records"] for row in kinds if not row["known"])
+    told = [row for row in kinds if row["known"] is not None]
+    unknown, records = sum(row["records"] for row in told if not row["known"]), sum(row["records"] for row in told)
     months = len({row["month"] for row in mix if row["month"]})
-    messages, records = sum(row["messages"] for row in mix), sum(row["records"] for row in kinds)
-    sentence = f"Drift: {counted(messages, 'message')} of {counted(months, 'month')}"
+    sentence = f"Drift: {counted(sum(row['messages'] for row in mix), 'message')} of {counted(months, 'month')}"
+    if tools := len({(row["source"], row["tool_version"]) for row in kinds if row["tool_version"]}):
+        sentence += f" and {counted(tools, 'tool version')}"
     sentence += f"; {unknown:,} of {counted(records, 'raw record')} of kinds that no rule knows." if records else "."
-    return Answer(
-        "drift", sentence, tuple(findings), {"mix": table("mix", mix), "kinds_read": table("kinds_read", kinds)}
-    )
+    tables = {"mix": table("mix", map(_shares, mix)), "kinds_read": table("kinds_read", kinds)}
+    return Answer("drift", sentence, tuple(findings), tables)
+
+
+def _tool_versions(parsed: Iterable[Reparsed]) -> dict[tuple[str, str], str]:
+    """Version of the tool by source and id of the stored row."""
+    rows = ((r.stored or r.pinned, r.tool_version) for r in parsed)
+    return {(row.source, row.id): version for row, version in rows if row is not None and version is not None}
 
 
 _MONTH = "CASE WHEN m.timestamp GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-*' THEN substr(m.timestamp, 1, 7) END"
 
 
-def _mix(store: Store) -> Iterator[dict[str, Any]]:
+_COUNTS = ("messages", "user", "assistant", "tool_use", "code", *_EMPTY)
+
+
+def _mix(store: Store, tools: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+    """Counts of messages by source, parser version, tool version and month."""
+    sums: dict[tuple[Any, ...], list[float]] = {}
+    for source, id, by, when, *counts in _counts(store, by_conversation=bool(tools)):
+        key = (source, by, tools.get((source, id)), when)
+        known = sums.get(key)
+        sums[key] = counts if known is None else [a + b for a, b in zip(known, counts, strict=True)]
+    names = ("source", "parser_version", "tool_version", "month", *_COUNTS)
+    return [
+        dict(zip(names, (*key, *sums[key]), strict=True))
+        for key in sorted(sums, key=lambda key: [(v is not None, str(v)) for v in key])
+    ]
+
+
+def _counts(store: Store, *, by_conversation: bool) -> Iterator[tuple[Any, ...]]:
     known = columns_of(store.connection, "messages")
     heads = columns_of(store.connection, "conversations")
     column = {n: f"m.{n}" if n in known else "NULL" for n in ("type", "role", "content", "thinking", "parent_uuid")}
     flags = {n: f"m.{n}" if n in known else "0" for n in ("has_tool_use", "has_code")}
     month = _MONTH if "timestamp" in known else "NULL"
     version = "c.parser_version" if "parser_version" in heads else "NULL"
+    id = "c.id" if by_conversation else "NULL"
     match = " AND ".join(f"c.{'source' if n == 'source' else 'id'} = m.{n}" for n in store.layout.owner)
     query = f"""
-        SELECT c.source, {version}, {month}, count(*),
+        SELECT c.source, {id}, {version}, {month}, count(*),
           total({column["type"]} = 'user'), total({column["type"]} = 'assistant'),
           total({flags["has_tool_use"]} <> 0), total({flags["has_code"]} <> 0),
           total({column["role"]} IS NULL), total({column["thinking"]} IS NULL),
           total({column["parent_uuid"]} IS NULL), total(coalesce({column["content"]}, '') = '')
-        FROM messages m JOIN conversations c ON {match} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
-    for source, by, when, count, *shares in store.connection.execute(query):
-        named = zip(("user", "assistant", "tool_use", "code", *_EMPTY), (s / count for s in shares), strict=True)
-        yield {"source": source, "parser_version": by, "month": when, "messages": count, **dict(named)}
+        FROM messages m JOIN conversations c ON {match} GROUP BY 1, 2, 3, 4"""
+    yield from store.connection.execute(query)
 
 
-def _kinds(reparses: Reparses) -> Iterator[dict[str, Any]]:
-    counts: Counter[tuple[str, str, str, str, str]] = Counter()
-    for r in reparses.parsed:
-        for (kind, status, reason), number in r.records.items():
-            counts[r.candidate.source, r.parser_version or "", kind, status, reason] += number
-    for (source, version, kind, status, reason), number in sorted(counts.items()):
-        yield {
-            "source": source,
-            "parser_version": version,
-            "kind": kind,
-            "status": status,
-            "reason": reason or None,
-            "records": number,
-            "known": not _says_unknown(reason),
-        }
+def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, **{name: row[name] / row["messages"] for name in _COUNTS[1:]}}
+
+
+def _kinds(parsed: Iterable[Reparsed]) -> Iterator[dict[str, Any]]:
+    """By the rules that stored a conversation, and by the newest ones where these are others."""
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for r in parsed:
+        old = r.newest is not None
+        ways = [(r.parser_version, r.records, not old), *([(r.newest, r.newest_records, True)] if old else [])]
+        for version, records, tells in ways:
+            for (kind, status, reason), number in records.items():
+                key = (r.candidate.source, version, r.tool_version, r.month, kind, status, reason, tells)
+                counts[key] += number
+    names = ("source", "parser_version", "tool_version", "month", "kind", "status", "reason")
+    for key in sorted(counts, key=lambda key: [(v is not None, str(v)) for v in key]):
+        *values, reason, tells = key
+        known = not _says_unknown(reason) if tells else None
+        row = dict(zip(names, (*values, reason or None), strict=True))
+        yield {**row, "records": counts[key], "known": known}
 
 
 def _says_unknown(reason: str) -> bool:
@@ -105,22 +135,41 @@ def _says_unknown(reason: str) -> bool:
     return reason.startswith("unknown ") or reason == "kind is not known"
 
 
-def _unknown(kinds: Sequence[dict[str, Any]]) -> Iterator[Finding]:
+def _unknown(kinds: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    counts: Counter[tuple[Any, ...]] = Counter()
     for row in kinds:
-        if not row["known"]:
-            evidence = f"{row['kind']}: {row['reason']}, by {row['parser_version']}"
-            yield finding("unknown-kind", row["source"], None, evidence, row["records"])
+        if row["known"] is False:
+            counts[row["source"], row["kind"], row["reason"], row["parser_version"]] += row["records"]
+    for (source, kind, reason, version), number in counts.items():
+        yield finding("unknown-kind", source, None, f"{kind}: {reason}, by {version}", number)
 
 
-def _moved(mix: Sequence[dict[str, Any]]) -> Iterator[Finding]:
-    series: dict[tuple[str, str | None], list[dict[str, Any]]] = defaultdict(list)
-    for row in mix:
-        if row["month"] is not None and row["messages"] >= _ENOUGH:
-            series[row["source"], row["parser_version"]].append(row)
-    for (source, version), rows in series.items():
+def _moved(mix: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    for (source, version), rows in _series(mix).items():
         for before, after in pairwise(rows):
             for name in (*_EMPTY, *_MIX):
                 if abs(after[name] - before[name]) >= _MOVED:
                     months = f"{before['month']} {before[name]:.0%}, {after['month']} {after[name]:.0%}"
+                    tools = [", ".join(sorted(row["tools"])) or "?" for row in (before, after)]
+                    written = f", written by {tools[0]} and {tools[1]}" if before["tools"] | after["tools"] else ""
                     kind = "nulls-moved" if name in _EMPTY else "mix-moved"
-                    yield finding(kind, source, None, f"{name}: {months}, by {version}", after["messages"])
+                    yield finding(kind, source, None, f"{name}: {months}, by {version}{written}", after["messages"])
+
+
+def _series(mix: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str | None], list[dict[str, Any]]]:
+    """Shares month by month, of all tool versions together; months with few messages are left out."""
+    months: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in mix:
+        if row["month"] is None:
+            continue
+        key = (row["source"], row["parser_version"], row["month"])
+        sums = months.setdefault(key, {"month": row["month"], "tools": set(), **dict.fromkeys(_COUNTS, 0)})
+        sums["tools"] |= {row["tool_version"]} - {None}
+        for name in _COUNTS:
+            sums[name] += row[name]
+    series: dict[tuple[str, str | None], list[dict[str, Any]]] = defaultdict(list)
+    for source, version, month in sorted(months, key=lambda key: [(v is not None, str(v)) for v in key]):
+        sums = months[source, version, month]
+        if sums["messages"] >= _ENOUGH:
+            series[source, version].append({**_shares(sums), "messages": sums["messages"]})
+    return series

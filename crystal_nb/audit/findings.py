@@ -67,6 +67,7 @@ KINDS: Mapping[str, Kind] = {
         "stale skips", "fault", "the pinned check would skip it, and its messages are others than stored"
     ),
     "undecidable": Kind("stale skips", "note", "its hash moves from parse to parse, so it can't be compared"),
+    "unreadable": Kind("stale skips", "note", "the pinned check would skip it, and its parse fails"),
     "unhashed": Kind("stale skips", "note", "the stored row has no hash to compare with"),
     "other-parser": Kind(
         "stale skips", "note", "stored by rules that are not here, and its messages differ by the present ones"
@@ -236,7 +237,8 @@ def counted(number: int, thing: str) -> str:
 
 _CAUSE_LENGTH = 120
 _CAUSE_STEPS = (
-    (re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|“[^”]*”|`[^`]*`"), "‘…’"),
+    (re.compile(r"(?s)[\"“„«`](?:.*[\"”»`]|.*)"), "‘…’"),
+    (re.compile(r"(?s)(?<!\w)['‘](?:.*['’](?!\w)|.*)"), "‘…’"),
     (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:;,()]+){2,}[\\/]?"), "<path>"),
     (re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"), "<id>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,}\b"), "<id>"),
@@ -246,6 +248,8 @@ _CAUSE_STEPS = (
 
 def cause_of(message: Any) -> str:
     """An error's message without what differs from case to case, and without quoted text.
+
+    From the first quotation mark to the last, since a quoted text may hold some of its own.
 
     >>> cause_of('/srv/a/b.jsonl: line 7: "hello" is not valid JSON')
     '<path>: line n: ‘…’ is not valid JSON'

@@ -47,7 +47,7 @@ def identity(store: Store, candidates: Reparses | None = None, *, facts: StoredF
     drifted = {(c.source, c.candidate_id or c.id): c.parsed_id or c.id for c in known if _drifts(c)}
     drifted |= {r.key: str(r.parsed_id) for r in parsed if r.error is None and r.parsed_id != r.key[1]}
     findings = [
-        *_meeting([*((c.source, c.candidate_id or c.id) for c in known), *listed]),
+        *_meeting([*((c.source, c.candidate_id or c.id) for c in known), *listed], harmless=store.layout.by_source),
         *_drift(drifted, harmless=store.layout.by_source),
         *_shared(store, parsed),
         *_counts(known),
@@ -74,7 +74,8 @@ def _drifts(c: Stored) -> bool:
     return c.candidate_id is not None and c.id not in (c.candidate_id, namespace(c.source, c.candidate_id))
 
 
-def _meeting(ids: Sequence[tuple[str, str]]) -> Iterator[Finding]:
+def _meeting(ids: Sequence[tuple[str, str]], *, harmless: bool) -> Iterator[Finding]:
+    """Ids that are one with their source before them, which a remote store does; and those of several sources."""
     for named, raws in namespace_collisions(ids).items():
         yield finding("namespace-collision", named.partition(":")[0], named, ", ".join(map(repr, raws)), len(raws))
     sources: dict[str, dict[str, None]] = defaultdict(dict)
@@ -82,7 +83,8 @@ def _meeting(ids: Sequence[tuple[str, str]]) -> Iterator[Finding]:
         sources[id][source] = None
     for id, met in sources.items():
         if len(met) > 1:
-            yield finding("id-in-sources", None, id, ", ".join(met), len(met))
+            severity: Severity | None = "note" if harmless else None
+            yield finding("id-in-sources", None, id, ", ".join(met), len(met), severity=severity)
 
 
 def _drift(drifted: Mapping[tuple[str, str], str], *, harmless: bool) -> Iterator[Finding]:
@@ -142,29 +144,36 @@ def _lost(store: Store, parsed: Sequence[Reparsed]) -> Iterator[Finding]:
     """Messages of stored conversations whose rows stand under another one, or became one row."""
     stored = [(r, r.stored or r.pinned) for r in parsed]
     current = [(r, s.id) for r, s in stored if s is not None and not s.is_short and s.content_hash == r.content_hash]
-    owners = dict(_owners(store, {id for r, _ in current for id in r.message_ids}))
+    wanted = {id for r, _ in current for id in r.message_ids}
+    owners = {id: (owner, source) for id, owner, source in _owners(store, wanted)}
     for r, row in current:
-        stolen = Counter(owners[id] for id in dict.fromkeys(r.message_ids) if owners.get(id, row) != row)
+        elsewhere = (owners[id] for id in dict.fromkeys(r.message_ids) if owners.get(id, (row, None))[0] != row)
+        stolen = Counter((namespace(source, id) if source else id) for id, source in elsewhere)
         if stolen:
-            evidence = ", ".join(f"{n:,} under {namespace(r.candidate.source, id)}" for id, n in stolen.items())
+            evidence = ", ".join(f"{n:,} under {name}" for name, n in stolen.items())
             yield finding("stolen-rows", r.candidate.source, row, evidence, stolen.total())
         if collapsed := len(r.message_ids) - len(set(r.message_ids)):
             yield finding("collapsed-rows", r.candidate.source, row, f"{collapsed:,} rows fewer", collapsed)
 
 
-def _owners(store: Store, ids: set[str]) -> Iterator[tuple[str, str]]:
+def _owners(store: Store, ids: set[str]) -> Iterator[tuple[str, str, str | None]]:
+    """Message, its conversation, and the source of that one."""
     wanted = sorted(ids)
     for start in range(0, len(wanted), _IDS_AT_ONCE):
         some = wanted[start : start + _IDS_AT_ONCE]
         marks = ", ".join("?" * len(some))
-        yield from store.connection.execute(f"SELECT id, conversation_id FROM messages WHERE id IN ({marks})", some)
+        yield from store.connection.execute(
+            "SELECT m.id, m.conversation_id, c.source FROM messages m LEFT JOIN conversations c"
+            f" ON c.id = m.conversation_id WHERE m.id IN ({marks})",
+            some,
+        )
 
 
 def _row(source: str, known: Sequence[Stored], drifted: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     return {
         "source": source,
         "conversations": len(known),
-        "message_count": sum(c.message_count or 0 for c in known),
+        "message_count": sum(max(c.message_count or 0, 0) for c in known),
         "rows": sum(c.rows for c in known),
         "incomplete": sum(c.rows < (c.message_count or 0) for c in known),
         "drifted": sum((c.source, c.candidate_id or c.id) in drifted for c in known),

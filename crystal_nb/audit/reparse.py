@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_settings
 from typing import Any
@@ -18,15 +17,16 @@ from msgspec.structs import replace
 
 from crystal_nb import decide, ecma
 from crystal_nb._loop import twins
-from crystal_nb.adapters import versions
+from crystal_nb.adapters import for_profile, versions
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.audit.counting import Counts, counted, watched_places
 from crystal_nb.audit.findings import error_text
+from crystal_nb.audit.newest import Records, month_of, records_of, tool_version
 from crystal_nb.audit.stored import HEADERS, excluded_marks, hash_keys
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.decisions import StoredConversation
-from crystal_nb.errors import AdapterError, ConfigError
+from crystal_nb.errors import AdapterError, ConfigError, CrystalError
 from crystal_nb.fingerprint import Fingerprints
 from crystal_nb.hashing import content_hash
 from crystal_nb.policy import PINNED, Policy
@@ -74,6 +74,14 @@ class Reparsed(Struct, frozen=True):
         Fields that the second parse gave another value; ``content_hash`` and ``order`` among them.
     records : Mapping[tuple[str, str, str], int]
         Raw records by kind, status and reason.
+    newest : str | None
+        The newest rules, where they are others and were asked, too, what kinds of records they know.
+    newest_records : Mapping[tuple[str, str, str], int]
+        Raw records as those see them.
+    tool_version : str | None
+        Version of the tool that wrote it, where its files say it.
+    month : str | None
+        Year and month of its first message.
     is_taken : bool
         Whether the id under which it would be inserted has a row already.
     is_clean : bool
@@ -94,7 +102,11 @@ class Reparsed(Struct, frozen=True):
     keys: tuple[int, ...] = ()
     marks: tuple[int, ...] = ()
     moved: tuple[str, ...] = ()
-    records: Mapping[tuple[str, str, str], int] = {}
+    records: Records = {}
+    newest: str | None = None
+    newest_records: Records = {}
+    tool_version: str | None = None
+    month: str | None = None
     is_taken: bool = False
     is_clean: bool = True
 
@@ -125,6 +137,7 @@ async def _reparse(
     config: Config | None = None,
     sample: int | None = None,
     seed: int = 0,
+    newest: bool = True,
     progress: bool | None = False,
 ) -> Reparses:
     """Parse candidates, each twice by clocks that are a day apart; nothing is written.
@@ -143,6 +156,8 @@ async def _reparse(
         Parse as many only, drawn by chance; default: all.
     seed
         Of the draw.
+    newest
+        Whether the newest rules are asked, too, which kinds of records are unknown.
     progress
         Whether to show a bar; None: in notebooks and on terminals.
 
@@ -161,7 +176,7 @@ async def _reparse(
     policy = store.policy(profile)
     is_sample = sample is not None and sample < len(listed)
     drawn = sorted(random.Random(seed).sample(range(len(listed)), sample or 0)) if is_sample else range(len(listed))
-    work = _Work(store.states(), policy, Parsers(policy, adapters), config)
+    work = _Work(store.states(), policy, Parsers(policy, adapters), config, for_profile("careful") if newest else {})
     found, paused = [], time.monotonic()
     with shown(len(drawn), "Auditing", progress) as step:
         for number in drawn:
@@ -176,8 +191,10 @@ async def _reparse(
 class _Work:
     """What all candidates share."""
 
-    def __init__(self, states: States, policy: Policy, parsers: Parsers, config: Config) -> None:
-        self._states, self._policy, self._parsers = states, policy, parsers
+    def __init__(
+        self, states: States, policy: Policy, parsers: Parsers, config: Config, newest: Mapping[str, SourceAdapter]
+    ) -> None:
+        self._states, self._policy, self._parsers, self._newest = states, policy, parsers, newest
         now = config.clock()
         self._now = with_settings(config, clock=lambda: now)
         self._later = with_settings(config, clock=lambda: now + _LATER_MS)
@@ -197,6 +214,7 @@ class _Work:
         )
         if adapter is None:
             return replace(found, error=f"no adapter named {candidate.source} is registered")
+        found = replace(found, **await self._by_newest(candidate, found.parser_version))
         try:
             first = await self._counted(adapter, candidate)
             second = await _checked(adapter, candidate, self._later)
@@ -204,7 +222,21 @@ class _Work:
                 found, **_compared(candidate, first, second), is_taken=self._is_taken(found, first.conversation)
             )
         except Exception as error:  # whatever one candidate raises, the others go on
-            return replace(found, error=error_text(error))
+            seen = records_of(error) if isinstance(error, CrystalError) else {}
+            return replace(found, error=error_text(error), records=seen)
+
+    async def _by_newest(self, candidate: Candidate, version: str | None) -> dict[str, Any]:
+        """What the newest rules make of the records, where they are not those that parse it anyway."""
+        adapter = None if candidate.source in self._parsers.given else self._newest.get(candidate.source)
+        if adapter is None or adapter.parser_version == version:
+            return {}
+        try:
+            seen = records_of(await _checked(adapter, candidate, self._now))
+        except CrystalError as error:
+            seen = records_of(error)
+        except Exception:  # then they know nothing of it
+            return {}
+        return {"newest": adapter.parser_version, "newest_records": seen}
 
     def _is_taken(self, found: Reparsed, conversation: Conversation) -> bool:
         if found.stored is not None:
@@ -254,7 +286,9 @@ def _compared(candidate: Candidate, first: Parsed, second: Parsed) -> dict[str, 
         "marks": excluded_marks(header, a.messages),
         "moved": tuple(_moved(a, b, digest)),
         "is_clean": decide.with_reading(decide.nothing_known(candidate), first.fates).is_clean,
-        "records": Counter((f.kind, f.status, f.reason or "") for f in first.fates),
+        "records": records_of(first),
+        "tool_version": tool_version(candidate, first.fates),
+        "month": month_of(a.messages),
     }
 
 

@@ -152,14 +152,14 @@ def _causes(connection: sqlite3.Connection) -> list[dict[str, Any]]:
         if status == "error":
             known = _TAKEN_ID.fullmatch(message) if isinstance(message, str) else None
             cause = f"The id is taken by a conversation of {known[1]}." if known else cause_of(message)
-            groups[cause].append((path, str(at)))
+            groups[cause].append((path, "" if at is None else str(at)))
     rows = [
         {
             "cause": cause,
             "entries": len(found),
             "files": len({path for path, _ in found}),
-            "first_at": min(at for _, at in found),
-            "last_at": max(at for _, at in found),
+            "first_at": min((at for _, at in found if at), default=None),
+            "last_at": max((at for _, at in found if at), default=None),
         }
         for cause, found in groups.items()
     ]

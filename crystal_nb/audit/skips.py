@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import comb, exp, lgamma, log
 from typing import Any
 
@@ -89,27 +89,34 @@ def stale_skips(
     reparses = as_reparses(store, candidates, config, sample)
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
-    skipped = [r for r in reparses.parsed if r.is_skipped and r.error is None]
+    skipped = [r for r in reparses.parsed if r.is_skipped]
     for r in skipped:
         findings += _stale(r)
     kinds = Counter((f.source, f.kind == "stale-skip") for f in findings)
     for source in dict.fromkeys(c.source for c in reparses.candidates):
         rows.append(_row(reparses, source, [r for r in skipped if r.candidate.source == source], kinds))
-    stale = sum(f.kind == "stale-skip" for f in findings)
     total = {
         name: sum(row[name] for row in rows) for name in ("candidates", "parsed", "skipped", "stale", "undecidable")
     }
-    bound = upper_bound(stale, len(skipped)) if reparses.is_sample and skipped else None
+    bound = _bound(reparses, total)
     rows.append({"source": None, **total, "upper_bound": bound})
-    return Answer(
-        "stale skips", _sentence(reparses, len(skipped), stale, bound), tuple(findings), {"skips": table("skips", rows)}
-    )
+    return Answer("stale skips", _sentence(reparses, total, bound), tuple(findings), {"skips": table("skips", rows)})
+
+
+def _bound(reparses: Reparses, counts: Mapping[str, int]) -> float | None:
+    """Of those that can be decided; the others say nothing, in either direction."""
+    if not (reparses.is_sample and counts["skipped"]):
+        return None
+    return upper_bound(counts["stale"], counts["skipped"] - counts["undecidable"])
 
 
 def _stale(r: Reparsed) -> Iterator[Finding]:
     known = r.pinned
     assert known is not None
     source, id = r.key
+    if r.error is not None:
+        yield finding("unreadable", source, id, r.error)
+        return
     if known.content_hash == r.content_hash:
         return
     hashes = f"stored {_cut(known.content_hash)}, now {_cut(r.content_hash)}"
@@ -127,20 +134,18 @@ def _stale(r: Reparsed) -> Iterator[Finding]:
 
 
 def _row(reparses: Reparses, source: str, skipped: Sequence[Reparsed], kinds: Counter[Any]) -> dict[str, Any]:
-    stale, undecidable = kinds[source, True], kinds[source, False]
-    bound = upper_bound(stale, len(skipped)) if reparses.is_sample and skipped else None
+    counts = {"skipped": len(skipped), "stale": kinds[source, True], "undecidable": kinds[source, False]}
     return {
         "source": source,
         "candidates": sum(c.source == source for c in reparses.candidates),
         "parsed": sum(r.candidate.source == source for r in reparses.parsed),
-        "skipped": len(skipped),
-        "stale": stale,
-        "undecidable": undecidable,
-        "upper_bound": bound,
+        **counts,
+        "upper_bound": _bound(reparses, counts),
     }
 
 
-def _sentence(reparses: Reparses, skipped: int, stale: int, bound: float | None) -> str:
+def _sentence(reparses: Reparses, counts: Mapping[str, int], bound: float | None) -> str:
+    skipped, stale, open_ = (counts[name] for name in ("skipped", "stale", "undecidable"))
     parsed, all_of = len(reparses.parsed), len(reparses.candidates)
     if not parsed:
         return "Stale skips: not known, as nothing was parsed."
@@ -149,9 +154,12 @@ def _sentence(reparses: Reparses, skipped: int, stale: int, bound: float | None)
         return f"Stale skips: the pinned check would skip none of {of} candidates."
     found = f"{stale:,} of them {'is' if stale == 1 else 'are'} stale"
     text = f"Stale skips: of {of} candidates the pinned check would skip {skipped:,}; {found}"
+    if open_:
+        text += f", {open_:,} can't be decided"
     if bound is None:
         return f"{text}."
-    return f"{text}; with 95 % confidence at most {100 * bound:.2f} % of all that it would skip (seed {reparses.seed})."
+    of_all = f"of all that it would skip{' and that can be decided' if open_ else ''}"
+    return f"{text}; with 95 % confidence at most {100 * bound:.2f} % {of_all} (seed {reparses.seed})."
 
 
 def _cut(digest: str | None) -> str:

@@ -22,7 +22,17 @@ from crystal_nb.rehash import message_of
 from crystal_nb.store import Store
 from crystal_nb.store_schema import columns_of
 
-__all__ = ["EXCLUDED", "HEADERS", "Stored", "StoredFacts", "as_facts", "excluded_marks", "hash_keys", "read_store"]
+__all__ = [
+    "EXCLUDED",
+    "HEADERS",
+    "Stored",
+    "StoredFacts",
+    "as_facts",
+    "excluded_marks",
+    "hash_keys",
+    "read_store",
+    "sources_in",
+]
 
 HEADERS = ("slug", "project_dir", "project_name", "cwd", "git_branch", "first_message_at", "last_message_at")
 """Fields of a conversation that are not hashed."""
@@ -53,7 +63,7 @@ _MESSAGE = (
     "timestamp",
     "exact",
 )
-_MANY = 2**31
+_MANY = 2**40
 _VARIANTS = tuple(product((None, UNSET), repeat=2))
 
 
@@ -127,6 +137,19 @@ def read_store(store: Store) -> StoredFacts:
     return StoredFacts(tuple(sorted(found, key=lambda c: (c.source, c.id))), orphans)
 
 
+def sources_in(store: Store) -> list[str]:
+    """Names of the sources that a store has conversations of.
+
+    >>> from crystal_nb.config import Config
+    >>> from crystal_nb.policy import PINNED
+    >>> sources_in(Store.in_memory(PINNED, Config()))
+    []
+    """
+    with store.reported():
+        rows = store.connection.execute("SELECT DISTINCT source FROM conversations")
+        return sorted({_stored_text(source) or "" for (source,) in rows})
+
+
 def as_facts(store: Store | StoredFacts) -> StoredFacts:
     """What was read already, or what `read_store` gives.
 
@@ -180,7 +203,7 @@ class _Reader:
             content_hash=stored_hash,
             file_path=path,
             updated_at=updated,
-            message_count=count if isinstance(count, int) and 0 <= count < _MANY else None,
+            message_count=max(-_MANY, min(count, _MANY)) if isinstance(count, int) else None,
             rows=len(rows),
             is_sound=None if stored_hash is None else self._is_sound(source or "", messages, stored_hash),
             keys=hash_keys(source or "", messages),

@@ -29,6 +29,7 @@ __all__ = [
 
 _SOURCE = Column(pl.String, "Adapter name.")
 _VERSION = Column(pl.String, "Rules that parsed it.")
+_TOOL = Column(pl.String, "Version of the tool that wrote the conversation; null where nothing says it.")
 
 FINDINGS: Table = {
     "question": Column(pl.Enum(list(QUESTIONS)), "Question that it answers."),
@@ -46,9 +47,10 @@ SKIPS: Table = {
     "parsed": Column(pl.UInt32, "Those that were parsed; all, or the sample."),
     "skipped": Column(pl.UInt32, "Those of them that the pinned check of size and time would skip."),
     "stale": Column(pl.UInt32, "Those of them whose messages differ from what is stored."),
-    "undecidable": Column(pl.UInt32, "Those whose hash moves, or that have none stored, or another parser's."),
+    "undecidable": Column(pl.UInt32, "Those that fail, whose hash moves, that have none stored or another parser's."),
     "upper_bound": Column(
-        pl.Float64, "Exact 95 % upper confidence bound of the share that is stale; null: all parsed."
+        pl.Float64,
+        "Exact 95 % upper confidence bound of the share that is stale, of those that can be decided; null: all parsed.",
     ),
 }
 WASTE: Table = {
@@ -101,16 +103,21 @@ MOVES: Table = {
 KINDS_READ: Table = {
     "source": _SOURCE,
     "parser_version": _VERSION,
+    "tool_version": _TOOL,
+    "month": Column(pl.String, "Year and month of the conversation's first message; null where it has no valid time."),
     "kind": Column(pl.String, "Kind of raw record as the tool names it."),
     "status": Column(pl.String, "What became of it."),
-    "reason": Column(pl.String, "Why it was dropped, or how merged; tool versions where the rules name them."),
+    "reason": Column(pl.String, "Why it was dropped, how merged, or what of it is unknown."),
     "records": Column(pl.UInt32, "Raw records."),
-    "known": Column(pl.Boolean, "Whether a rule knows the kind."),
+    "known": Column(
+        pl.Boolean, "Whether the newest rules know the kind; null: these are older ones, which can't tell."
+    ),
 }
 _SHARE = "Share of the messages, 0 to 1: "
 MIX: Table = {
     "source": _SOURCE,
     "parser_version": _VERSION,
+    "tool_version": _TOOL,
     "month": Column(pl.String, "Year and month of the messages; null where they have no valid time."),
     "messages": Column(pl.UInt32, "Stored messages."),
     "user": Column(pl.Float64, f"{_SHARE}of the type user."),
@@ -128,7 +135,9 @@ COSTS: Table = {
     "conversations": Column(pl.UInt32, "Conversations counted, listed or parsed."),
     "seconds": Column(pl.Float64, "Wall-clock time."),
     "files_opened": Column(pl.UInt32, "Files opened by Python, databases aside."),
-    "bytes_read": Column(pl.Int64, "Bytes read or copied by Python."),
+    "bytes_read": Column(
+        pl.Int64, "Bytes of files read or copied by Python; SQLite's own reading shows in queries and steps."
+    ),
     "folders_listed": Column(pl.UInt32, "Folders listed."),
     "databases_opened": Column(pl.UInt32, "SQLite connections made to the tool's databases or copies of them."),
     "queries": Column(pl.UInt32, "SQL statements run on them."),

@@ -20,6 +20,7 @@ from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
 from crystal_nb.decisions import Decision
+from crystal_nb.details import without_text
 from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError
 from crystal_nb.policy import Policy
 from crystal_nb.records import Candidate, SourceInfo
@@ -45,6 +46,9 @@ class Scene(Struct, frozen=True):
     decisions: tuple[Decision, ...] = ()
     rows: dict[str, list[dict[str, Any]]] = {}
     """Rows of the store's tables, for people to look at."""
+
+    def __repr__(self) -> str:
+        return without_text(self, "rows")
 
 
 class Staged(Struct):

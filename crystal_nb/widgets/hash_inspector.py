@@ -100,7 +100,8 @@ class HashInspector(Panel):
         self.observe(self._on_state, ["message", "fields", "edits", "other"])
 
     def __repr__(self) -> str:
-        return f"HashInspector({printable(self._name(self.conversation))}: {self.value[:16]}, {self.verdict})"
+        c = self._known[self.conversation]
+        return f"HashInspector({printable(f'{c.source} {ecma.to_text(c.id)}')}: {self.value[:16]}, {self.verdict})"
 
     @t.validate("conversation", "other")
     def _check_conversation(self, proposal: Any) -> Any:

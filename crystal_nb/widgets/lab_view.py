@@ -15,6 +15,7 @@ from msgspec import Struct
 from crystal_nb.candidates import Candidates
 from crystal_nb.config import Config
 from crystal_nb.decisions import Decision, Step
+from crystal_nb.details import without_text
 from crystal_nb.errors import ConfigError
 from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
 from crystal_nb.scenarios import SCENARIOS, OwnSubject, get_scenario, own_subject
@@ -66,6 +67,9 @@ class RowChange(Struct, frozen=True):
     kind: Literal["added", "changed", "removed", "same"]
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+
+    def __repr__(self) -> str:
+        return without_text(self, "before", "after")
 
     @property
     def columns(self) -> tuple[str, ...]:
