@@ -17,8 +17,8 @@ from crystal_nb.details import without_text
 from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
-from crystal_nb.provenance import SourceText, sources_of
-from crystal_nb.records import Candidate, Conversation, Fate, Message, printable
+from crystal_nb.provenance import FIELDS, SourceText, sources_of
+from crystal_nb.records import Candidate, Conversation, Fate, printable
 from crystal_nb.redaction import Masker, describe_masked
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = ["Corpus", "Failure", "ParsedConversation"]
 
 _STATUSES = ("kept", "merged", "metadata", "dropped")
 _LOSSES_SHOWN = 8
+_NOTHING = "nothing was parsed; cnb.samples.config() is a configuration that reads bundled samples"
 _LONGEST_NAME = 100
 
 
@@ -74,7 +75,7 @@ class Corpus:
         What could not be.
 
     >>> Corpus([], [])
-    Corpus: nothing was parsed
+    Corpus: nothing was parsed; cnb.samples.config() is a configuration that reads bundled samples
     """
 
     masked: Mapping[str, int] | None = None
@@ -167,8 +168,8 @@ class Corpus:
         index
             Position of the message.
         field
-            ``content``, ``thinking`` or another field of the message, for the parts of the records that
-            gave it; default: the whole records.
+            ``content``, ``thinking``, ``tool_input`` or another one of ``provenance.FIELDS``, for the parts
+            of the records that gave it; default: the whole records.
 
         Returns
         -------
@@ -186,9 +187,8 @@ class Corpus:
         p = self._by_id[source, id]
         if not 0 <= index < len(conversation.messages):
             raise UnknownConversationError(f"{source}, {id} has {len(conversation.messages)} messages, none at {index}")
-        if field is not None and field not in Message.__struct_fields__:
-            known = ", ".join(Message.__struct_fields__)
-            raise UnknownConversationError(f"a message has no field {field!r}; it has {known}")
+        if field is not None and field not in FIELDS:
+            raise UnknownConversationError(f"a message has no field {field!r}; it has {', '.join(FIELDS)}")
         if self.masked is not None:
             reason = "a redacted corpus reads no file again, as the raw text is not masked"
             raise SourceError(reason, source=source, path=p.candidate.file_path)
@@ -243,16 +243,26 @@ class Corpus:
 
     def __repr__(self) -> str:
         if not (self.parsed or self.failed):
+            return f"Corpus: {_NOTHING}"
+        return self.told(".loss_reasons()", ".failures")
+
+    def told(self, all_reasons: str, all_failures: str) -> str:
+        """What was read and what was lost, and what gives the reasons and failures that it has no room for.
+
+        >>> Corpus([], []).told("--json lists them", "--json lists them")
+        'Corpus: nothing was parsed'
+        """
+        if not (self.parsed or self.failed):
             return "Corpus: nothing was parsed"
         lines = [self.headline(), "", *_text_table(self.summary())]
         for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
             lines.append(f"  dropped {number:>7,} × {source} {_cut(kind)}: {_cut(reason)}")
         if rest := self.loss_reasons()[_LOSSES_SHOWN:]:
-            lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: .loss_reasons()")
+            lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: {all_reasons}")
         for failure in self.failed[:_LOSSES_SHOWN]:
             lines.append(f"  failed  {printable(failure.message)}")
         if len(self.failed) > _LOSSES_SHOWN:
-            lines.append(f"  failed  {len(self.failed) - _LOSSES_SHOWN:,} more: .failures")
+            lines.append(f"  failed  {len(self.failed) - _LOSSES_SHOWN:,} more: {all_failures}")
         return "\n".join(lines)
 
     def headline(self) -> str:
@@ -270,7 +280,7 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         if not (self.parsed or self.failed):
-            return "<p>Corpus: nothing was parsed</p>"
+            return f"<p>Corpus: {escape(_NOTHING)}</p>"
         losses = [
             {"source": source, "kind": _cut(kind), "reason": _cut(reason), "dropped": number}
             for source, kind, reason, number in self.loss_reasons()

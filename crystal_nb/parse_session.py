@@ -81,8 +81,7 @@ class ParserRules(Rules, frozen=True):
 class ParserSession:
     """What a parser function is given beside the record: one per candidate.
 
-    `metadata` notes facts about the conversation, `drop` says why a record becomes no message, and
-    `amend` puts a record into a message that was yielded before.
+    `metadata` notes facts, `drop` says why a record becomes no message, `amend` changes an earlier one.
 
     Attributes
     ----------
@@ -138,10 +137,8 @@ class ParserSession:
         ----------
         id
             Its own id; default: the candidate's.
-        slug
-            Its title.
-        cwd, git_branch
-            Working directory and branch.
+        slug, cwd, git_branch
+            Its title, working directory and branch.
         project_dir
             Its project's folder; default: the candidate's.
         project_name

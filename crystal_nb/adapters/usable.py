@@ -67,7 +67,7 @@ def _wrong(adapter: SourceAdapter) -> Iterator[str]:
         if not (isinstance(text, str) and text.isprintable()):
             yield f"adapter {_shown(adapter.name)}: {field} is a printable text, not {_shown(text)}"
     if isinstance(adapter.name, str) and re.search(r"[:\s]", adapter.name):
-        yield f"an adapter's name has no ':' and no white space, as ids follow it after a ':', not {_shown(adapter.name)}"
+        yield f"adapter {_shown(adapter.name)}: a name has no white space and no ':', as its ids follow after one"
     for field in _FUNCTIONS:
         if not callable(getattr(adapter, field)):
             yield f"adapter {_shown(adapter.name)}: {field} is a function, not {_shown(getattr(adapter, field))}"
