@@ -118,7 +118,8 @@ def jsonl_adapter(
         would, in a file of its own, again over what it wrote before, and returns the file's path;
         `check_adapter` and the scenarios ask for it. ``sample`` is a `scenarios.Sample`: ``id`` is what the
         scan has to find, ``messages`` have ``role``, ``text``, ``id`` and ``time``, and ``padding`` is about
-        how many bytes to add that change no message.
+        how many bytes to add that change no message. More messages have to make a larger file, which a
+        database is only by more than a page of 4096 bytes.
 
     Returns
     -------

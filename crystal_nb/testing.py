@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from crystal_nb.adapters.usable import usable
 from crystal_nb.config import Config, checked
 from crystal_nb.contract import damage, determinism, discovery, effects, identity, parsing, reimports
 from crystal_nb.contract.known import known_for
-from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, copy_home, scan_now
+from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, copy_home, detect_now, scan_now
 from crystal_nb.errors import ConfigError
 from crystal_nb.foreign import data_folder
 from crystal_nb.records import said
@@ -169,10 +169,12 @@ def _refuse_empty(stage: Stage) -> None:
     if folder.is_file() or any(path.is_file() for path in folder.rglob("*")):
         return
     try:
-        found = scan_now(stage.adapter, stage.config())
-    except (Exception, SystemExit):  # a missing folder may be an error of a scan
-        found = []
-    if not found:
+        is_there = detect_now(stage.adapter, stage.config()) is not None
+    except (Exception, SystemExit):  # a check says it
+        return
+    with suppress(Exception, SystemExit):  # a missing folder may be an error of a scan
+        is_there = is_there or bool(scan_now(stage.adapter, stage.config()))
+    if not is_there:
         place = str(folder).replace(str(stage.home), "~")
         raise ConfigError(f"no sample files of {stage.adapter.name!r} in {stage.author_home}; it looks into {place}")
 
