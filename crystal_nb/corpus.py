@@ -17,7 +17,7 @@ from crystal_nb.details import without_text
 from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
-from crystal_nb.provenance import FIELDS, SourceText, sources_of
+from crystal_nb.provenance import SourceText, sources_of
 from crystal_nb.records import Candidate, Conversation, Fate, printable
 from crystal_nb.redaction import Masker, describe_masked
 
@@ -28,7 +28,6 @@ __all__ = ["Corpus", "Failure", "ParsedConversation"]
 
 _STATUSES = ("kept", "merged", "metadata", "dropped")
 _LOSSES_SHOWN = 8
-_NOTHING = "nothing was parsed; cnb.samples.config() is a configuration that reads bundled samples"
 _LONGEST_NAME = 100
 
 
@@ -187,8 +186,6 @@ class Corpus:
         p = self._by_id[source, id]
         if not 0 <= index < len(conversation.messages):
             raise UnknownConversationError(f"{source}, {id} has {len(conversation.messages)} messages, none at {index}")
-        if field is not None and field not in FIELDS:
-            raise UnknownConversationError(f"a message has no field {field!r}; it has {', '.join(FIELDS)}")
         if self.masked is not None:
             reason = "a redacted corpus reads no file again, as the raw text is not masked"
             raise SourceError(reason, source=source, path=p.candidate.file_path)
@@ -242,18 +239,12 @@ class Corpus:
         )
 
     def __repr__(self) -> str:
-        if not (self.parsed or self.failed):
-            return f"Corpus: {_NOTHING}"
         return self.told(".loss_reasons()", ".failures")
 
     def told(self, all_reasons: str, all_failures: str) -> str:
-        """What was read and what was lost, and what gives the reasons and failures that it has no room for.
-
-        >>> Corpus([], []).told("--json lists them", "--json lists them")
-        'Corpus: nothing was parsed'
-        """
+        """Its representation, with other words for what gives the reasons and failures that it has no room for."""
         if not (self.parsed or self.failed):
-            return "Corpus: nothing was parsed"
+            return "Corpus: nothing was parsed; cnb.samples.config() is a configuration that reads bundled samples"
         lines = [self.headline(), "", *_text_table(self.summary())]
         for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
             lines.append(f"  dropped {number:>7,} × {source} {_cut(kind)}: {_cut(reason)}")
@@ -280,7 +271,7 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         if not (self.parsed or self.failed):
-            return f"<p>Corpus: {escape(_NOTHING)}</p>"
+            return f"<p>{escape(repr(self))}</p>"
         losses = [
             {"source": source, "kind": _cut(kind), "reason": _cut(reason), "dropped": number}
             for source, kind, reason, number in self.loss_reasons()

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from crystal_nb import ecma
 from crystal_nb.details import Details
+from crystal_nb.errors import UnknownConversationError
 from crystal_nb.records import Candidate, Fate, Message
 from crystal_nb.rereading import raw_records
 
@@ -69,7 +70,15 @@ class _Leaf(NamedTuple):
 def sources_of(
     candidate: Candidate, fates: Sequence[Fate], index: int, message: Message, field: str | None
 ) -> list[SourceText]:
-    """Raw text behind a message, or behind one of its fields, a part per record that gave to it."""
+    """Raw text behind a message, or behind one of its fields, a part per record that gave to it.
+
+    Raises
+    ------
+    UnknownConversationError
+        If a message has no such field.
+    """
+    if field is not None and field not in FIELDS:
+        raise UnknownConversationError(f"a message has no field {field!r}; it has {', '.join(FIELDS)}")
     given = [fate for fate in fates if fate.status in ("kept", "merged") and index in fate.messages]
     texts = [raw.decode("utf-8", "replace") for raw in raw_records(candidate, given)]
     if field is None:

@@ -113,6 +113,8 @@ def imported(
 
 
 def _told(found: Corpus) -> list[str]:
+    if not (found.parsed or found.failed):
+        return ["Nothing was parsed"]
     return found.told("--json lists them", "--json lists them").split("\n")
 
 

@@ -53,6 +53,7 @@ def test_the_summary_says_what_a_shell_can_do(run, words):
     summary = run(*words).stderr
     assert "more reasons: --json lists them" in summary
     assert ".loss_reasons()" not in summary
+    assert "cnb." not in run(*words, "--home", ".").stderr
 
 
 @pytest.mark.parametrize("words", [["codex"], ["--home", "."]])
