@@ -157,12 +157,16 @@ class ImportReport(Struct, frozen=True):
         return sources + [f"{o.candidate.source} {o.decision.candidate_id}: {o.decision.reason}" for o in failed]
 
     def __repr__(self) -> str:
+        return self.told(".problems()")
+
+    def told(self, all_problems: str) -> str:
+        """Its representation, with other words for what gives the problems that it has no room for."""
         lines = [self.headline()]
         lines += [f"  {action:<15} {number:>7,}" for action, number in self.actions().most_common()]
         problems = self.problems()
         lines += [f"  failed  {printable(problem)}" for problem in problems[:_SHOWN]]
         if len(problems) > _SHOWN:
-            lines.append(f"  failed  {len(problems) - _SHOWN:,} more: .problems()")
+            lines.append(f"  failed  {len(problems) - _SHOWN:,} more: {all_problems}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -56,6 +56,7 @@ _CONVERSATION_COLUMNS = (
 )
 _TERMINAL_COLUMNS = ("source", "id", "project_name", "slug", "message_count", "dropped", "content_hash")
 _ROWS_SHOWN = 20
+_REST = "--json lists them"
 _SHORT = {"id": 11, "candidate_id": 11, "content_hash": 8}
 _LABELS = {"project_name": "project", "slug": "title", "message_count": "messages", "content_hash": "hash"}
 _WHOLE = ("source", "action", "policy", "ok", "status", "rule")
@@ -106,16 +107,16 @@ def imported(
         _print_json({**_document(found, table, samples), **_decided(report), "store": store, "policy": report.policy})
     elif sys.stdout.isatty():
         _corpus_tables(found, table)
-        _print(*repr(report).split("\n"))
+        _print(*report.told(_REST).split("\n"))
     else:
         _tab_separated(table, _CONVERSATION_COLUMNS)
-        note(*_told(found), *repr(report).split("\n"))
+        note(*_told(found), *report.told(_REST).split("\n"))
 
 
 def _told(found: Corpus) -> list[str]:
     if not (found.parsed or found.failed):
         return ["Nothing was parsed"]
-    return found.told("--json lists them", "--json lists them").split("\n")
+    return found.told(_REST, _REST).split("\n")
 
 
 def _decided(report: ImportReport) -> dict[str, Any]:

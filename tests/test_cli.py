@@ -56,6 +56,16 @@ def test_the_summary_says_what_a_shell_can_do(run, words):
     assert "cnb." not in run(*words, "--home", ".").stderr
 
 
+def test_what_failed_beyond_the_first_ones_is_told_in_a_shell_s_words(run, tmp_path):
+    folder = tmp_path / "home" / ".claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        (folder / f"{number}.jsonl").write_text("null\n".ljust(120))
+    summary = run("import", "--dry-run", "--home", str(tmp_path / "home")).stderr
+    assert summary.count(" more: --json lists them") == 2
+    assert ".problems()" not in summary
+
+
 @pytest.mark.parametrize("words", [["codex"], ["--home", "."]])
 def test_the_samples_never_stand_in_for_what_was_asked_for(run, words):
     result = run("import", *words)
