@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from crystal_nb import ecma
+from crystal_nb import charts, ecma
 from crystal_nb.errors import UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
@@ -40,6 +40,12 @@ class ParsedConversation(Struct, frozen=True):
     def conversation_id(self) -> str:
         """Id with the source before it."""
         return namespace(self.conversation.source, ecma.to_text(self.conversation.id))
+
+    @property
+    def time(self) -> str:
+        """When its last message was written, else its file; never the clock's."""
+        last = self.conversation.last_message_at  # an empty conversation has the clock's
+        return last if self.conversation.messages and isinstance(last, str) else self.candidate.file_mtime
 
 
 class Failure(Struct, frozen=True):
@@ -264,7 +270,9 @@ class Corpus:
             for source, kind, reason, number in self.loss_reasons()
         ]
         failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed]
-        tables = [_html_table("What was read", self.summary()), _html_table("What was lost", losses)]
+        times = charts.over_time((p.time, p.conversation.source) for p in self.parsed)
+        tables = [_html_table("What was read", self.summary()), times.to_html() if times.rows else ""]
+        tables.append(charts.bars("What was lost", losses, "dropped").to_html() if losses else "")
         tables.append(_html_table("What failed", failures))
         return f"<p><b>{escape(self.headline())}</b></p>{''.join(tables)}"
 
