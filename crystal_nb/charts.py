@@ -70,7 +70,7 @@ class Chart(Struct, frozen=True):
         body = "".join(map(self._html_row, self.rows, self.parts))
         return (
             f'<div class="cnb-chart"><table><caption>{_html(self.caption, 200)}</caption>'
-            f'<thead><tr>{head}<th scope="col" style="text-align:left">{_html(self._legend(), 400)}</th></tr></thead>'
+            f'<thead><tr>{head}<th scope="col" style="text-align:left">{self._html_legend()}</th></tr></thead>'
             f"<tbody>{body}</tbody></table></div>"
         )
 
@@ -92,6 +92,10 @@ class Chart(Struct, frozen=True):
         named = (f"{_GLYPHS[n % len(_GLYPHS)]} {name}" for n, name in enumerate(self.names))
         return "  ".join(named) or "bar"
 
+    def _html_legend(self) -> str:
+        named = (f"{_coloured(_GLYPHS[n % len(_GLYPHS)], n)} {_html(name, 40)}" for n, name in enumerate(self.names))
+        return "&ensp;".join(named) or "bar"
+
     def _largest(self) -> int:
         return max(map(sum, self.parts), default=0) or 1
 
@@ -100,7 +104,7 @@ class Chart(Struct, frozen=True):
         cells = f'<th scope="row" style="text-align:left">{_html(first, 80)}</th>' + "".join(map(_cell, others))
         largest = self._largest()
         drawn = _drawn(parts, largest)
-        bar = "".join(f'<span style="color:{_COLOURS[n % len(_COLOURS)]}">{text}</span>' for text, n in drawn)
+        bar = "".join(_coloured(text, n) for text, n in drawn)
         label = f"{100 * sum(parts) / largest:.0f} % of the longest bar"
         return f'<tr>{cells}<td style="{_BAR}"><span role="img" aria-label="{label}">{bar}</span></td></tr>'
 
@@ -216,6 +220,10 @@ def _drawn(parts: Sequence[int], largest: int) -> list[tuple[str, int]]:
         return [(_GLYPHS[0] * whole + (_EIGHTHS[eighths] if eighths else ""), 0)]
     lengths = (max(1, round(_CELLS * n / largest)) if n else 0 for n in parts)
     return [(_GLYPHS[n % len(_GLYPHS)] * length, n) for n, length in enumerate(lengths) if length]
+
+
+def _coloured(text: str, number: int) -> str:
+    return f'<span style="color:{_COLOURS[number % len(_COLOURS)]}">{text}</span>'
 
 
 def _text(value: Any, room: int) -> str:
