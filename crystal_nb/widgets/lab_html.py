@@ -108,8 +108,8 @@ def _mark(change: RowChange) -> str:
 def _cell(change: RowChange, column: str) -> str:
     now = (change.after or change.before or {}).get(column)
     if column not in change.columns or change.before is None:
-        return code(_value(now), 60)
-    return f"<del>{code(_value(change.before.get(column)), 60)}</del> <ins>{code(_value(now), 60)}</ins>"
+        return code(_value(now), 80)
+    return f"<del>{code(_value(change.before.get(column)), 80)}</del> <ins>{code(_value(now), 80)}</ins>"
 
 
 def policies(found: Mapping[str, Sequence[Scene]], number: int, chosen: str) -> str:
