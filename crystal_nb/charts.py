@@ -188,16 +188,20 @@ def over_time(found: Iterable[tuple[str, str]], caption: str = "Conversations ov
     Parameters
     ----------
     found
-        Time, as ISO 8601, and source of each; what has no such time is left out.
+        Time, as ISO 8601, and source of each; those without such a time have a row of their own.
     caption
         What is counted.
 
     Examples
     --------
-    >>> over_time([("2026-01-31T10:00:00.000Z", "codex"), ("", "codex")]).rows
-    (('2026-01-31', 1, 'codex 1'),)
+    >>> over_time([("2026-01-31T10:00:00.000Z", "codex"), ("", "codex")])
+    Conversations over time by source
+      day         number  by source  █ codex
+      2026-01-31       1  codex 1    ████████████████████████
+      no time          1  codex 1    ████████████████████████
     """
-    known = [(time, source) for time, source in found if _DAY.match(time)]
+    listed = list(found)
+    known = [(time, source) for time, source in listed if _DAY.match(time)]
     counts: dict[str, Counter[str]] = {}
     for length in _PERIODS:
         counts = {}
@@ -205,7 +209,10 @@ def over_time(found: Iterable[tuple[str, str]], caption: str = "Conversations ov
             counts.setdefault(time[:length], Counter())[source] += 1
         if len(counts) <= 2 * _MOST:
             break
-    return stacked(caption, _PERIODS[length], "source", dict(sorted(counts.items())[-2 * _MOST :]))
+    latest: dict[str, Counter[str]] = dict(sorted(counts.items())[-2 * _MOST :])
+    if len(known) < len(listed):
+        latest["no time"] = Counter(source for time, source in listed if not _DAY.match(time))
+    return stacked(caption, _PERIODS[length], "source", latest)
 
 
 def _told(row: Mapping[str, int], names: Iterable[str]) -> str:

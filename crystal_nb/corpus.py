@@ -43,9 +43,10 @@ class ParsedConversation(Struct, frozen=True):
 
     @property
     def time(self) -> str:
-        """When its last message was written, else its file; never the clock's."""
-        last = self.conversation.last_message_at  # an empty conversation has the clock's
-        return last if self.conversation.messages and isinstance(last, str) else self.candidate.file_mtime
+        """When its last message was written, as far as the messages say; empty where none does."""
+        messages = self.conversation.messages
+        times = (self.conversation.last_message_at, *(m.timestamp for m in reversed(messages)))
+        return next((time for time in times if messages and isinstance(time, str)), "")  # else it is the clock's
 
 
 class Failure(Struct, frozen=True):

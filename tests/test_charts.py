@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import crystal_nb as cnb
 from crystal_nb import charts
@@ -85,10 +86,19 @@ def test_a_corpus_shows_when_and_what_was_lost():
     lost = [cnb.Fate("dropped", HOSTILE, HOSTILE)] * 3
     html = Corpus([parsed("a", lost), parsed("b", messages=0), parsed("c", last=HOSTILE)], [])._repr_html_()
     assert '<th scope="row" style="text-align:left">2026-02-01</th><td style="text-align:right">1</td>' in html
-    assert "2026-01-01" in html  # an empty conversation's time is its file's, not the clock's
+    assert '<th scope="row" style="text-align:left">no time</th><td style="text-align:right">2</td>' in html
     assert "<caption>What was lost</caption>" in html
     assert "<script" not in html
     assert html.isprintable()
+
+
+def test_a_conversation_s_time_is_that_of_its_messages_and_never_a_clock_s():
+    first, last = cnb.Message("user", "hi", timestamp="2026-03-01"), cnb.Message("assistant", "ho")
+    conversation = cnb.Conversation("codex", "7", (first, last), last_message_at=None)
+    known = parsed("a")
+    assert known.time == "2026-02-01T10:00:00.000Z"
+    assert replace(known, conversation=conversation).time == "2026-03-01"
+    assert parsed("b", messages=0).time == ""
 
 
 def test_a_report_shows_decisions_by_source():

@@ -89,7 +89,7 @@ def _parsed_entry(p: ParsedConversation, decisions: _Decisions) -> Entry:
         id=id,
         project=ecma.to_text(c.project_name),
         title=_title(c),
-        time=p.time,
+        time=p.time or p.candidate.file_mtime,
         messages=len(c.messages),
         losses=sum(f.status == "dropped" for f in p.fates),
         decision=why.action if why else "",
