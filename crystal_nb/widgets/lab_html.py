@@ -67,7 +67,7 @@ def _box(number: int, step: Step, shown: int, whole: bool) -> str:
     here = ' class="cnb-here" aria-current="step"' if number == shown and not whole else ""
     return (
         f"<li{here}><b>{text(step.name)}?</b> stored {code(_value(step.before), 70)}, now {code(_value(step.now), 70)}"
-        f'<div class="cnb-branches">{_branch(True, step)}{_branch(False, step)}</div></li>'
+        f'<div class="cnb-branches">{_branch(True, step)} {_branch(False, step)}</div></li>'
     )
 
 
