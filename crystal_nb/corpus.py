@@ -43,10 +43,11 @@ class ParsedConversation(Struct, frozen=True):
 
     @property
     def time(self) -> str:
-        """When its last message was written, as far as the messages say; empty where none does."""
-        messages = self.conversation.messages
-        times = (self.conversation.last_message_at, *(m.timestamp for m in reversed(messages)))
-        return next((time for time in times if messages and isinstance(time, str)), "")  # else it is the clock's
+        """When its last message was written, as far as the records say; empty where they don't, never the clock's."""
+        c = self.conversation
+        told = bool(c.messages) and not any(m.timestamp_from_clock for m in c.messages)
+        known = (m.timestamp for m in reversed(c.messages) if not m.timestamp_from_clock)
+        return next((t for t in (c.last_message_at if told else None, *known) if isinstance(t, str)), "")
 
 
 class Failure(Struct, frozen=True):

@@ -99,6 +99,9 @@ def test_a_conversation_s_time_is_that_of_its_messages_and_never_a_clock_s():
     assert known.time == "2026-02-01T10:00:00.000Z"
     assert replace(known, conversation=conversation).time == "2026-03-01"
     assert parsed("b", messages=0).time == ""
+    last = cnb.Message("assistant", "ho", timestamp="2031-01-01", timestamp_from_clock=True)
+    conversation = cnb.Conversation("codex", "7", (first, last), last_message_at="2031-01-01")
+    assert replace(known, conversation=conversation).time == "2026-03-01"
 
 
 def test_a_report_shows_decisions_by_source():
