@@ -21,7 +21,7 @@ __all__ = ["Chart", "bars", "counted", "over_time", "stacked"]
 _CELLS = 24
 """Characters of the longest bar."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_GLYPHS = "█▓▒░▚▞"
+_GLYPHS = "█▓▒▚▞░"
 _COLOURS = (
     "var(--jp-brand-color1,#1976d2)",
     "var(--jp-success-color1,#2e7d32)",
@@ -66,7 +66,10 @@ class Chart(Struct, frozen=True):
         >>> "&lt;b&gt;" in bars("Things", [{"thing": "<b>", "number": 3}], "number").to_html()
         True
         """
-        head = "".join(f'<th scope="col">{_html(name, 40)}</th>' for name in self.columns)
+        like = self.rows[0] if self.rows else self.columns
+        head = "".join(
+            f'<th scope="col"{_align(v)}>{_html(n, 40)}</th>' for n, v in zip(self.columns, like, strict=True)
+        )
         body = "".join(map(self._html_row, self.rows, self.parts))
         return (
             f'<div class="cnb-chart"><table><caption>{_html(self.caption, 200)}</caption>'
@@ -245,4 +248,8 @@ def _html(value: Any, room: int) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f'<td style="text-align:{"right" if isinstance(value, int) else "left"}">{_html(value, 200)}</td>'
+    return f"<td{_align(value)}>{_html(value, 200)}</td>"
+
+
+def _align(value: Any) -> str:
+    return f' style="text-align:{"right" if isinstance(value, int) else "left"}"'
