@@ -25,7 +25,6 @@ __all__ = [
     "Question",
     "Severity",
     "checked_questions",
-    "counted",
     "finding",
 ]
 
@@ -222,17 +221,6 @@ class Answer(Struct, frozen=True):
         lines = [self.sentence]
         lines += [f"  {number:>7,} × {kind}: {KINDS[kind].meaning}" for kind, number in self.kinds().items()]
         return "\n".join(lines)
-
-
-def counted(number: int, thing: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "cause"), counted(2000, "query")
-    ('1 cause', '2,000 queries')
-    """
-    if number == 1:
-        return f"1 {thing}"
-    return f"{number:,} {thing[:-1]}ies" if thing.endswith("y") else f"{number:,} {thing}s"
 
 
 _CAUSE_LENGTH = 120

@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crystal_nb.audit.findings import Answer, Finding, counted, finding
+from crystal_nb.audit.findings import Answer, Finding, finding
 from crystal_nb.audit.reparse import Reparsed, Reparses
 from crystal_nb.audit.stored import EXCLUDED, Stored, StoredFacts, as_facts
 from crystal_nb.hashing import HASH_FIELDS
 from crystal_nb.identity import namespace
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 
 __all__ = ["hash_power"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from crystal_nb.audit.findings import KINDS, Answer, Finding, counted
+from crystal_nb.audit.findings import KINDS, Answer, Finding
 from crystal_nb.errors import ConfigError
-from crystal_nb.records import printable
+from crystal_nb.records import counted, printable
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crystal_nb import ecma
-from crystal_nb.audit.findings import Answer, Finding, cause_of, counted, finding
+from crystal_nb.audit.findings import Answer, Finding, cause_of, finding
 from crystal_nb.audit.stored import StoredFacts, as_facts
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 from crystal_nb.store_schema import columns_of
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import comb, exp, lgamma, log
 from typing import Any
 
-from crystal_nb.audit.findings import Answer, Finding, counted, finding
+from crystal_nb.audit.findings import Answer, Finding, finding
 from crystal_nb.audit.reparse import Reparsed, Reparses, as_reparses
 from crystal_nb.candidates import Candidates
 from crystal_nb.config import Config
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 
 __all__ = ["stale_skips", "upper_bound", "wasted_work"]
