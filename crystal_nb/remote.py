@@ -22,7 +22,7 @@ from crystal_nb.candidates import as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.errors import AdapterError, RemotePayloadError
 from crystal_nb.identity import namespace, namespace_conversation
-from crystal_nb.records import Candidate, Conversation, Message
+from crystal_nb.records import Candidate, Conversation, Message, counted
 from crystal_nb.remote_check import (
     MESSAGE_KEYS,
     META_KEYS,

@@ -55,9 +55,14 @@ def hash_power(store: Store, candidates: Reparses | None = None, *, facts: Store
     findings = [*_duplicates(known.conversations), *_ignored(ignored)]
     useless = sum(not (row["groups"] or row["versions"]) for row in rows if row["hashed"])
     touched = {(s.source, s.id) for found in ignored.values() for s in found}
+    changes = f"{counted(len(touched), 'conversation')} changed in ways that the hash ignores"
+    if candidates is None or not candidates.parsed:
+        changes = "changes that the hash ignores are not known, as nothing was parsed"
+    elif candidates.is_sample:
+        changes = f"of a sample of {len(candidates.parsed):,}, {changes}"
     sentence = (
         f"Hash power: {len(HASH_FIELDS) - useless} of {len(HASH_FIELDS)} hashed fields tell conversations or versions"
-        f" apart that nothing else does; {counted(len(touched), 'conversation')} changed in ways that the hash ignores."
+        f" apart that nothing else does; {changes}."
     )
     return Answer("hash power", sentence, tuple(findings), {"power": table("power", rows)})
 
