@@ -67,7 +67,7 @@ _LABELS = {
 }
 _WHOLE = ("source", "action", "policy", "ok", "status", "rule", "severity")
 _FOLDED = ("step", "reason", "message", "error", "note", "folder", "file_path", "project_dir", "kind", "detail")
-_AT_LEAST = {"Findings": {"kind": 13, "detail": 13}}
+_AT_LEAST = {"Findings": {"kind": 12, "detail": 13}}
 """Width of folded columns that would else shrink to nothing."""
 
 
