@@ -14,7 +14,6 @@ from crystal_nb.config import BUILT_IN_SOURCES, Config, checked
 from crystal_nb.discovery import data_folder
 from crystal_nb.errors import CrystalError, RemotePayloadError
 from crystal_nb.identity import namespace
-from crystal_nb.records import counted
 from crystal_nb.remote_check import SUPPORTED_SOURCES, read_item
 
 __all__ = ["coverage"]
@@ -78,9 +77,7 @@ def coverage(sources: Iterable[str] | None = None, *, config: Config | None = No
         if not row[place]
     ]
     full = sum(all(row[place] for place in _PLACES) for row in rows)
-    sentence = (
-        f"Coverage: {full:,} of {counted(len(rows), 'source')} in all of the {len(_PLACES)} places that must know them."
-    )
+    sentence = f"Coverage: all of the {len(_PLACES)} places that must know a source have {full:,} of {len(rows):,}."
     return Answer("coverage", sentence, tuple(findings), {"coverage": table("coverage", rows)})
 
 
