@@ -66,9 +66,8 @@ def audit(
 
 
 def _of_sources(config: Config, names: list[str] | None) -> Config:
-    for name in names or ():
-        run(get_adapter, name)
-    return replace(config, enabled_sources=tuple(names)) if names else config
+    wanted = [run(get_adapter, name).name for name in names or ()]
+    return replace(config, enabled_sources=wanted) if wanted else config
 
 
 def _usual(config: Config) -> Path | None:
