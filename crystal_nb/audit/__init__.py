@@ -136,7 +136,7 @@ async def _audit(
                 questions=asked,
                 progress=progress,
             )
-    rules = "careful" if store.policy(profile).parsers == "newest" else "chatcrystal"
+    rules, own = _rules(store.policy(profile)), _rules(store.policy(None))
     using = _adapters(rules, given, config)
     chosen, seen = (candidates, None) if candidates is not None else await _list(using, config, asked)
     listed = as_candidates(chosen, for_store=True)
@@ -150,7 +150,7 @@ async def _audit(
         newest="drift" in asked,
         progress=progress,
     )
-    parsed = replace(parsed, scanned=seen)
+    parsed = replace(parsed, scanned=seen if rules == own else None)
     facts = read_store(store) if set(asked) & {"identity", "hash power", "integrity"} else StoredFacts(())
     met = dict.fromkeys([*sources_in(store), *(c.source for c in listed)])
     if candidates is not None:
@@ -173,6 +173,10 @@ async def _audit(
         else:
             answers.append(ask[question]())
     return AuditReport(tuple(answers), str(store.path or "in memory"), len(listed), len(parsed.parsed))
+
+
+def _rules(policy: Policy) -> str:
+    return "careful" if policy.parsers == "newest" else "chatcrystal"
 
 
 def _adapters(rules: str, given: list[SourceAdapter], config: Config) -> list[SourceAdapter]:

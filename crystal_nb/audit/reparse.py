@@ -127,7 +127,7 @@ class Reparses(Struct, frozen=True):
     costs: Mapping[str, Counts] = {}
     """What the first parses cost, by source."""
     scanned: tuple[str, ...] | None = None
-    """Sources of which these are all candidates; None: somebody chose them."""
+    """Sources of which these are all candidates by the store's own rules; None: somebody chose others."""
 
 
 async def _reparse(
