@@ -18,7 +18,7 @@ from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
 from crystal_nb.provenance import SourceText, sources_of
-from crystal_nb.records import Candidate, Conversation, Fate, Message, printable
+from crystal_nb.records import Candidate, Conversation, Fate, Message, counted, printable
 from crystal_nb.redaction import Masker, describe_masked
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class Corpus:
         """What was read in one line."""
         messages = sum(len(p.conversation.messages) for p in self.parsed)
         short = sum(len(p.conversation.messages) < 2 for p in self.parsed)
-        parts = [f"Corpus: {_count(len(self.parsed), 'conversation')}, {_count(messages, 'message')}"]
+        parts = [f"Corpus: {counted(len(self.parsed), 'conversation')}, {counted(messages, 'message')}"]
         if short:
             parts.append(f"{short:,} with fewer than 2 messages, which an import skips")
         if self.failed:
@@ -315,10 +315,6 @@ def _without_half_words(fate: Fate, masked: Fate) -> Fate:
 def _cut(text: str) -> str:
     """A name that a file gives, which may be of any length and hold anything."""
     return printable(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _empty_row(source: str) -> dict[str, Any]:

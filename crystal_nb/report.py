@@ -12,7 +12,7 @@ from msgspec import Struct
 from crystal_nb import charts, ecma
 from crystal_nb.adapters.base import Parsed
 from crystal_nb.decisions import Decision, Step
-from crystal_nb.records import Candidate, printable
+from crystal_nb.records import Candidate, counted, printable
 from crystal_nb.store_writes import Applied
 
 if TYPE_CHECKING:
@@ -152,10 +152,10 @@ class ImportReport(Struct, frozen=True):
     def headline(self) -> str:
         """The counts in one line."""
         counts = ", ".join(f"{getattr(self, name):,} {name}" for name in ("imported", "replaced", "skipped"))
-        counts += f", {_counted(self.errors, 'error')}"
-        text = f"{self.title} ({printable(self.policy)}): {_counted(self.total, 'candidate')}: {counts}"
+        counts += f", {counted(self.errors, 'error')}"
+        text = f"{self.title} ({printable(self.policy)}): {counted(self.total, 'candidate')}: {counts}"
         taken = sum(len(o.applied.stolen) for o in self.outcomes)
-        return f"{text}; {_counted(taken, 'message')} taken from other conversations" if taken else text
+        return f"{text}; {counted(taken, 'message')} taken from other conversations" if taken else text
 
     def problems(self) -> list[str]:
         """What failed, a line each."""
@@ -176,10 +176,6 @@ class ImportReport(Struct, frozen=True):
         problems = "".join(f"<li>{escape(printable(p))}</li>" for p in self.problems()[:_SHOWN])
         failed = f"<p>Failed, {len(self.problems()):,}:</p><ul>{problems}</ul>" if problems else ""
         return f"<p><b>{escape(self.headline())}</b></p>{self.chart().to_html()}{failed}"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def decisions_frame(outcomes: Iterable[Outcome]) -> pl.DataFrame:

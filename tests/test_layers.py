@@ -91,6 +91,7 @@ ROWS = [
     ["audit.findings", "audit.counting"],
     ["audit.tables", "audit.stored", "audit.newest"],
     ["audit.reparse", "audit.rows", "audit.places", "audit.report"],
+    ["audit.gone"],
     ["audit.skips", "audit.ids", "audit.power", "audit.moves", "audit.drifts", "audit.costs"],
     ["audit"],
     ["widgets.markup", "widgets.record_table"],

@@ -6,15 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from crystal_nb import charts
-from crystal_nb.audit.findings import KINDS, Answer, Finding, counted
+from crystal_nb.audit.findings import KINDS, Answer, Finding
 from crystal_nb.errors import ConfigError
-from crystal_nb.records import printable
+from crystal_nb.records import counted, printable
+from crystal_nb.store_open import expanded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,10 +89,10 @@ class AuditReport(Struct, frozen=True):
     def headline(self) -> str:
         """The outcome in one line."""
         counts = self.counts()
-        parsed = f"{self.parsed:,} of {self.candidates:,}" if self.parsed != self.candidates else f"{self.parsed:,}"
+        parsed = f"{self.parsed:,} of " if self.parsed != self.candidates else ""
         return (
             f"Audit of {printable(self.store)}: {counted(counts['fault'], 'fault')}, "
-            f"{counted(counts['note'], 'note')}; {parsed} candidates parsed"
+            f"{counted(counts['note'], 'note')}; {parsed}{counted(self.candidates, 'candidate')} parsed"
         )
 
     def summary(self) -> list[str]:
@@ -141,7 +141,12 @@ class AuditReport(Struct, frozen=True):
         Parameters
         ----------
         path
-            Where to write it, too.
+            Where to write it, too; "~" is the home folder.
+
+        Raises
+        ------
+        OSError
+            If it can't be written there, such as into a folder that is not there; it names the file.
 
         >>> AuditReport(()).to_html().startswith("<!doctype html>")
         True
@@ -159,7 +164,7 @@ class AuditReport(Struct, frozen=True):
             f"<style>{_STYLE}</style></head><body><h1>{escape(self.headline())}</h1>{found}{tables}</body></html>\n"
         )
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            expanded(path).write_text(page, encoding="utf-8")
         return page
 
     def document(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, check, 
 from crystal_nb.contract.writers import WRITERS
 from crystal_nb.errors import ConfigError
 from crystal_nb.policy import CAREFUL, PINNED, Policy
+from crystal_nb.records import counted
 from crystal_nb.reimport import import_all
 from crystal_nb.remote import SUPPORTED_SOURCES, remote_item, validate_remote
 from crystal_nb.report import ImportReport
@@ -123,7 +124,7 @@ def stored_rows(stage: Stage) -> str:
         raise Failed("not stored as parsed", wrong)
     if not count:
         raise CannotCheck("no sample has two messages, so none is stored")
-    return f"{count} conversations stored and read back"
+    return f"{counted(count, 'conversation')} stored and read back"
 
 
 def _told_elsewhere(stage: Stage) -> set[Any]:
@@ -174,7 +175,7 @@ def payload(stage: Stage) -> str:
     refused = _refused(items)
     if refused:
         raise Failed("a server refuses these", [f"{path}: {reason}" for path, _, reason in refused])
-    return f"{len(items)} items" + (f", under the name {name}" if name != stage.adapter.name else "")
+    return counted(len(items), "item") + (f", under the name {name}" if name != stage.adapter.name else "")
 
 
 @check("remote", "unsupported source")
@@ -185,9 +186,9 @@ def unsupported(stage: Stage) -> str:
     rules = [rule for _, rule, _ in _refused(items)]
     if rules != ["supported-source"] * len(items):
         raise Failed(
-            f"of {len(items)} items of {name!r} {rules.count('supported-source')} are refused for their source"
+            f"{rules.count('supported-source')} of {counted(len(items), 'item')} of {name!r} refused for the source"
         )
-    return f"{len(items)} items of {name} refused"
+    return f"{counted(len(items), 'item')} of {name} refused"
 
 
 def _item(stage: Stage, candidate: Any, parsed: Any, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import traitlets as t
 
 from crystal_nb.corpus import Corpus
 from crystal_nb.errors import ConfigError
-from crystal_nb.records import Conversation, printable
+from crystal_nb.records import Conversation, counted, printable
 from crystal_nb.report import ImportReport
 from crystal_nb.store import Store
 from crystal_nb.widgets import browse_html
@@ -91,7 +91,9 @@ class ImportBrowser(Panel):
 
     def __repr__(self) -> str:
         at = "nothing selected" if self.selection is None else f"row {self.selection}"
-        return printable(f"ImportBrowser({len(self.filtered):,} of {len(self._entries):,} conversations, {at})")
+        return printable(
+            f"ImportBrowser({len(self.filtered):,} of {counted(len(self._entries), 'conversation')}, {at})"
+        )
 
     @t.validate("filters")
     def _check_filters(self, proposal: Any) -> Any:
