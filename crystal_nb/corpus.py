@@ -18,7 +18,7 @@ from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
 from crystal_nb.provenance import SourceText, sources_of
-from crystal_nb.records import Candidate, Conversation, Fate, Message, counted, printable
+from crystal_nb.records import Candidate, Conversation, Fate, counted, printable
 from crystal_nb.redaction import Masker, describe_masked
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Corpus:
         What could not be.
 
     >>> Corpus([], [])
-    Corpus: nothing was parsed
+    Corpus: nothing was parsed; cnb.samples.config() is a configuration that reads bundled samples
     """
 
     masked: Mapping[str, int] | None = None
@@ -175,8 +175,8 @@ class Corpus:
         index
             Position of the message.
         field
-            ``content``, ``thinking`` or another field of the message, for the parts of the records that
-            gave it; default: the whole records.
+            ``content``, ``thinking``, ``tool_input`` or another one of ``provenance.FIELDS``, for the parts
+            of the records that gave it; default: the whole records.
 
         Returns
         -------
@@ -194,9 +194,6 @@ class Corpus:
         p = self._by_id[source, id]
         if not 0 <= index < len(conversation.messages):
             raise UnknownConversationError(f"{source}, {id} has {len(conversation.messages)} messages, none at {index}")
-        if field is not None and field not in Message.__struct_fields__:
-            known = ", ".join(Message.__struct_fields__)
-            raise UnknownConversationError(f"a message has no field {field!r}; it has {known}")
         if self.masked is not None:
             reason = "a redacted corpus reads no file again, as the raw text is not masked"
             raise SourceError(reason, source=source, path=p.candidate.file_path)
@@ -250,17 +247,21 @@ class Corpus:
         )
 
     def __repr__(self) -> str:
+        return self.told(".loss_reasons()", ".failures")
+
+    def told(self, all_reasons: str, all_failures: str) -> str:
+        """Its representation, with other words for what gives the reasons and failures that it has no room for."""
         if not (self.parsed or self.failed):
-            return "Corpus: nothing was parsed"
+            return "Corpus: nothing was parsed; cnb.samples.config() is a configuration that reads bundled samples"
         lines = [self.headline(), "", *_text_table(self.summary())]
         for source, kind, reason, number in self.loss_reasons()[:_LOSSES_SHOWN]:
             lines.append(f"  dropped {number:>7,} × {source} {_cut(kind)}: {_cut(reason)}")
         if rest := self.loss_reasons()[_LOSSES_SHOWN:]:
-            lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: .loss_reasons()")
+            lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: {all_reasons}")
         for failure in self.failed[:_LOSSES_SHOWN]:
             lines.append(f"  failed  {printable(failure.message)}")
         if len(self.failed) > _LOSSES_SHOWN:
-            lines.append(f"  failed  {len(self.failed) - _LOSSES_SHOWN:,} more: .failures")
+            lines.append(f"  failed  {len(self.failed) - _LOSSES_SHOWN:,} more: {all_failures}")
         return "\n".join(lines)
 
     def headline(self) -> str:
@@ -278,7 +279,7 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         if not (self.parsed or self.failed):
-            return "<p>Corpus: nothing was parsed</p>"
+            return f"<p>{escape(repr(self))}</p>"
         losses = [
             {"source": source, "kind": _cut(kind), "reason": _cut(reason), "dropped": number}
             for source, kind, reason, number in self.loss_reasons()

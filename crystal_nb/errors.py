@@ -15,7 +15,7 @@
         └── ParseError              while parsing one candidate: carries line, byte offset or row
 
     DuplicateAdapterWarning         an adapter name was registered twice
-    PluginWarning                   an adapter of another package was left out
+    PluginWarning                   an adapter of another package was left out, or has another name
 """
 
 from __future__ import annotations
@@ -202,4 +202,4 @@ class DuplicateAdapterWarning(UserWarning):
 
 
 class PluginWarning(UserWarning):
-    """An adapter that another package announces can't be used and was left out."""
+    """An adapter that another package announces was left out, or has another name than it is announced by."""

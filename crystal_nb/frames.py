@@ -7,6 +7,7 @@ of the package starts without it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -161,11 +162,43 @@ ABLATIONS: Table = {
 }
 
 
+_ALIKE = {
+    "frames": ("sources", "candidates", "conversations", "messages", "fates", "failures", "details", "ablations"),
+    "losses": ("losses", "books"),
+    "decision_frames": ("decisions", "changes", "stolen"),
+    "store_frames": ("stored_conversations", "stored_messages", "notes", "import_log", "clean_up_tasks"),
+    "audit.tables": (
+        *("findings", "skips", "waste", "ids", "power", "integrity", "causes", "moves"),
+        *("kinds_read", "mix", "costs", "coverage"),
+    ),
+    "contract.frames": ("contract",),
+}
+_NAMES = {name: f"{module}:{name.upper()}" for module, names in _ALIKE.items() for name in names} | {
+    "plan": "decision_frames:DECISIONS",
+    "policies": "decision_frames:POLICY_SCORES",
+    "comparison": "comparison_frames:COMPARISONS",
+    "scenarios": "scenario_frames:SCENARIO_ROWS",
+    "remote": "remote_frames:REMOTE_ITEMS",
+    "trial": "trial_frames:TRIAL_RECORDS",
+}
+"""Where each frame's table is; by name, as most modules stand above this one, and only one is wanted."""
+
+
 def describe(table: Table | str) -> pl.DataFrame:
     """The columns of a table, or of the frame of that name: name, type and meaning.
 
+    Names are those of the functions and attributes that give a frame, such as ``messages``, ``books``,
+    ``plan``, ``findings`` or one of an audit's tables; a store's messages are ``stored_messages``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no frame of that name; it lists the names.
+
     >>> describe("candidates").shape
     (8, 3)
+    >>> describe("books").row(5)[2]
+    'Bytes of records that became messages.'
     """
     columns = _table(table) if isinstance(table, str) else table
     rows = [(name, str(column.dtype), column.description) for name, column in columns.items()]
@@ -173,10 +206,11 @@ def describe(table: Table | str) -> pl.DataFrame:
 
 
 def _table(name: str) -> Table:
-    known: dict[str, Table] = {n.lower(): table for n, table in globals().items() if n.isupper() and n in __all__}
-    if name not in known:
-        raise ConfigError(f"no frame named {name!r}; known: {', '.join(known)}")
-    return known[name]
+    if name not in _NAMES:
+        raise ConfigError(f"no frame named {name!r}; known: {', '.join(_NAMES)}")
+    module, table = _NAMES[name].split(":")
+    found: Table = getattr(import_module(f"crystal_nb.{module}"), table)
+    return found
 
 
 def to_frame(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

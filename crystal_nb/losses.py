@@ -40,7 +40,10 @@ BOOKS: Table = {
     "merged": Column(pl.Int64, "Bytes of records that went into a message of another record."),
     "metadata": Column(pl.Int64, "Bytes of records that fed the conversation's own fields."),
     "dropped": Column(pl.Int64, "Bytes of records that are lost."),
-    "closed": Column(pl.Boolean, "Whether the records lie end to end from first byte to last; null as file_size."),
+    "closed": Column(
+        pl.Boolean,
+        "Whether the records lie end to end from first byte to last; null where file_size is, as there are no lines.",
+    ),
 }
 
 

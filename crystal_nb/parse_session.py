@@ -81,6 +81,8 @@ class ParserRules(Rules, frozen=True):
 class ParserSession:
     """What a parser function is given beside the record: one per candidate.
 
+    `metadata` notes facts, `drop` says why a record becomes no message, `amend` changes an earlier one.
+
     Attributes
     ----------
     candidate : Candidate
@@ -124,13 +126,31 @@ class ParserSession:
         project_dir: str | None = None,
         project_name: str | None = None,
         parent_id: Any = None,
+        **unknown: Any,
     ) -> None:
         """Note facts about the conversation; None leaves a fact as it was, else the last one wins.
+
+        A record that yields nothing is ``metadata`` when it brings a fact that was not known, and
+        dropped when it only says again what is noted already.
+
+        Parameters
+        ----------
+        id
+            Its own id; default: the candidate's.
+        slug, cwd, git_branch
+            Its title, working directory and branch.
+        project_dir
+            Its project's folder; default: the candidate's.
+        project_name
+            Short name of the project; default: the last part of ``project_dir`` where that was noted,
+            else of ``cwd``, else of the candidate's folder.
+        parent_id
+            Id of the conversation that it is a part of.
 
         Raises
         ------
         TypeError
-            If one is no text; an id may be a number, too.
+            If one is no text, or no fact of a conversation; an id may be a number, too.
         """
         given = {
             "id": id,
@@ -140,9 +160,11 @@ class ParserSession:
             "project_dir": project_dir,
             "project_name": project_name,
             "parent_id": parent_id,
+            **unknown,
         }
-        self._facts |= checked_facts(given)
-        self._outcome = self._outcome or ("metadata", None, None)
+        known, self._facts = self._facts, self._facts | checked_facts(given)
+        if self._facts != known:
+            self._outcome = self._outcome or ("metadata", None, None)
 
     def drop(self, reason: str) -> None:
         """Say why the record becomes no message."""
@@ -206,7 +228,8 @@ class ParserSession:
             messages = tuple(messages[old] for old in order)
             fates = [_moved(f, place) for f in fates]
         facts = {"id": self._candidate.id, "project_dir": self._candidate.project_dir, **self._facts}
-        facts.setdefault("project_name", last_path_part(facts["project_dir"]))
+        project = self._facts.get("project_dir") or self._facts.get("cwd") or facts["project_dir"]
+        facts.setdefault("project_name", last_path_part(project))
         first, last = (messages[0].timestamp, messages[-1].timestamp) if messages else (None, None)
         return Parsed(
             Conversation(

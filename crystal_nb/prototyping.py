@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias
 
 from crystal_nb.adapters.base import Adapter, Parsed, file_candidate
 from crystal_nb.config import Config
-from crystal_nb.errors import AdapterError
+from crystal_nb.errors import AdapterError, ConfigError
 from crystal_nb.parse_session import OnError, ParserFunction, ParserRules, ParserSession, RawRecord, run_parser
 from crystal_nb.raw_records import document_records, line_records, read_document, row_records, sqlite_candidates
 from crystal_nb.records import Candidate
@@ -114,12 +114,23 @@ def jsonl_adapter(
     order
         Order of the messages: that of the ``file``, or of their ``time``.
     write_sample
-        Writes a sample conversation below a home folder; see `check_adapter`.
+        ``write_sample(home, sample)`` writes a made-up conversation below the folder ``home`` as the tool
+        would, in a file of its own, again over what it wrote before, and returns the file's path;
+        `check_adapter` and the scenarios ask for it. ``sample`` is a `scenarios.Sample`: ``id`` is what the
+        scan has to find, ``messages`` have ``role``, ``text``, ``id`` and ``time``, and ``padding`` is about
+        how many bytes to add that change no message. More messages have to make a larger file, which a
+        database is only by more than a page of 4096 bytes.
 
     Returns
     -------
     Callable
-        The decorator; the function's name then is the adapter, a `Prototype`.
+        The decorator; the function's name then is the adapter, a `Prototype`. The function gets a record
+        and a `ParserSession`: ``session.metadata(slug=…)`` notes facts (``id``, ``slug``, which is the title,
+        ``cwd``, ``git_branch``, ``project_dir``, ``project_name``, ``parent_id``), ``session.drop(reason)``
+        says why the record becomes no message, ``session.amend(content=…)`` changes the last message that
+        was yielded, or the one at an index; ``session.state`` is a dict of the function's own,
+        ``session.messages`` is what was yielded so far, ``session.candidate`` what is parsed, and
+        ``session.document`` the whole of a JSON document.
 
     Examples
     --------
@@ -161,7 +172,12 @@ def json_adapter(
     Returns
     -------
     Callable
-        The decorator.
+        The decorator; as in `jsonl_adapter`, which says what the session offers.
+
+    Raises
+    ------
+    ConfigError
+        If ``records`` is no JSON pointer.
 
     Examples
     --------
@@ -173,6 +189,8 @@ def json_adapter(
     >>> mytool.parser_version
     'mytool@1'
     """
+    if records is not None and not (isinstance(records, str) and records[:1] in ("", "/")):
+        raise ConfigError(f'records is a JSON pointer, which begins with "/", such as "/messages", not {records!r}')
 
     def opened(candidate: Candidate) -> tuple[Any, Iterator[RawRecord]]:
         document = read_document(candidate)
@@ -208,12 +226,12 @@ def sqlite_adapter(
         Column of it that says to which conversation a row belongs; every distinct value is a
         candidate, its text the id (``NULL`` for null).
     name, root, glob, display_name, version, on_error, order, write_sample
-        As in `jsonl_adapter`.
+        As in `jsonl_adapter`; ``write_sample`` writes a database of its own per conversation.
 
     Returns
     -------
     Callable
-        The decorator.
+        The decorator; as in `jsonl_adapter`, which says what the session offers.
 
     Examples
     --------

@@ -11,11 +11,20 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from crystal_nb import ecma
+from crystal_nb.details import Details
+from crystal_nb.errors import UnknownConversationError
 from crystal_nb.records import Candidate, Fate, Message
 from crystal_nb.rereading import raw_records
 
-__all__ = ["SourceText", "sources_of"]
+__all__ = ["FIELDS", "SourceText", "sources_of"]
 
+_OF_TOOLS = {"tool_name": "name", "tool_input": "input", "tool_result": "result"}
+FIELDS = tuple(
+    name
+    for name in (*Message.__struct_fields__, *_OF_TOOLS, *Details.__struct_fields__)
+    if name not in ("details", "tools")
+)
+"""What can be asked for: fields of a message, and columns of the messages that come from its details."""
 _START = re.compile(r'[{\[]\s*["{]')
 _TRIES = 100
 _WORD = re.compile(r"\w+")
@@ -61,15 +70,44 @@ class _Leaf(NamedTuple):
 def sources_of(
     candidate: Candidate, fates: Sequence[Fate], index: int, message: Message, field: str | None
 ) -> list[SourceText]:
-    """Raw text behind a message, or behind one of its fields, a part per record that gave to it."""
+    """Raw text behind a message, or behind one of its fields, a part per record that gave to it.
+
+    Raises
+    ------
+    UnknownConversationError
+        If a message has no such field.
+    """
+    if field is not None and field not in FIELDS:
+        raise UnknownConversationError(f"a message has no field {field!r}; it has {', '.join(FIELDS)}")
     given = [fate for fate in fates if fate.status in ("kept", "merged") and index in fate.messages]
     texts = [raw.decode("utf-8", "replace") for raw in raw_records(candidate, given)]
     if field is None:
         return [_source(candidate, fate, text) for fate, text in zip(given, texts, strict=True)]
     is_plain = candidate.file_path.endswith(".txt")
     leaves = [_Leaf(f, *leaf) for f, text in zip(given, texts, strict=True) for leaf in _leaves_of(text, is_plain)]
-    parts = _parts_of(leaves, getattr(message, field))
+    if field in Message.__struct_fields__:
+        parts = _parts_of(leaves, getattr(message, field))
+    else:
+        chosen = {id(leaf) for value in _in_details(message, field) for leaf in _exactly(leaves, value)}
+        parts = [leaf for leaf in leaves if id(leaf) in chosen]
     return [_source(candidate, p.fate, _shown(p), p.pointer) for p in parts]
+
+
+def _in_details(message: Message, column: str) -> tuple[Any, ...]:
+    """What stands in one of the columns that come from a message's details."""
+    details = message.details or Details()
+    if column in _OF_TOOLS:
+        values = tuple(getattr(tool, _OF_TOOLS[column]) for tool in details.tools)
+    else:
+        value = getattr(details, column)
+        values = value if isinstance(value, tuple) else (value,)
+    return tuple(value for value in values if value is not None)
+
+
+def _exactly(leaves: list[_Leaf], value: Any) -> list[_Leaf]:
+    """Leaves that are the value; only where there is none, those that it is made of."""
+    equal = [leaf for leaf in leaves if type(leaf.value) is type(value) and leaf.value == value]
+    return equal or _parts_of(leaves, value)
 
 
 def _source(candidate: Candidate, fate: Fate, text: str, pointer: str | None = None) -> SourceText:

@@ -103,7 +103,7 @@ def parsed(found: Corpus, *, json: bool = False, samples: bool = False) -> None:
         _corpus_tables(found, table)
     else:
         _tab_separated(table, _CONVERSATION_COLUMNS)
-        note(*repr(found).split("\n"))
+        note(*_told(found))
 
 
 def imported(
@@ -118,7 +118,13 @@ def imported(
         _print(*repr(report).split("\n"))
     else:
         _tab_separated(table, _CONVERSATION_COLUMNS)
-        note(*repr(found).split("\n"), *repr(report).split("\n"))
+        note(*_told(found), *repr(report).split("\n"))
+
+
+def _told(found: Corpus) -> list[str]:
+    if not (found.parsed or found.failed):
+        return ["Nothing was parsed"]
+    return found.told("--json lists them", "--json lists them").split("\n")
 
 
 def _decided(report: ImportReport) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,9 @@ from crystal_nb.adapters.usable import usable
 from crystal_nb.config import Config, checked
 from crystal_nb.contract import damage, determinism, discovery, effects, identity, parsing, reimports
 from crystal_nb.contract.known import known_for
-from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, copy_home
+from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, copy_home, detect_now, scan_now
 from crystal_nb.errors import ConfigError
+from crystal_nb.foreign import data_folder
 from crystal_nb.records import said
 from crystal_nb.scenarios.subjects import subject_for
 
@@ -61,7 +62,11 @@ def check_adapter(
     home
         A home folder with sample files where the tool would have them. The more kinds of records
         they hold, the more is checked. Default: the bundled samples of a built-in source, else what
-        the adapter's ``write_sample(home, sample)`` writes.
+        the adapter's ``write_sample(home, sample)`` writes: a conversation below the folder ``home``, of
+        which it returns the file. ``sample`` has ``id``, ``messages`` with ``role``, ``text``, ``id`` and
+        ``time``, ``inner_id`` and ``padding``; see `jsonl_adapter`. An adapter of another kind has it as an
+        attribute. Without it the checks of the change policy edit a copy of a sample, which has to be a
+        file of JSON lines with three messages or more for all of them.
     config
         Settings to start from, such as the platform; its home is left aside.
 
@@ -74,7 +79,7 @@ def check_adapter(
     Raises
     ------
     ConfigError
-        If there are no sample files.
+        If there are no sample files where the adapter looks for them.
 
     Examples
     --------
@@ -153,7 +158,25 @@ def _stage(adapter: SourceAdapter, home: str | os.PathLike[str] | None, base: Co
         copy_home(author, copy)
         # the bundled samples are laid out as on Linux
         base = Config(platform="linux", folders=base.folders) if bundled else base
-        yield Stage(adapter, copy, author, base, effects.state(author))
+        stage = Stage(adapter, copy, author, base, effects.state(author))
+        _refuse_empty(stage)
+        yield stage
+
+
+def _refuse_empty(stage: Stage) -> None:
+    """Without a file of the adapter's no check says anything about it."""
+    folder = Path(data_folder(stage.adapter, stage.config()) or stage.home)
+    if folder.is_file() or any(path.is_file() for path in folder.rglob("*")):
+        return
+    try:
+        is_there = detect_now(stage.adapter, stage.config()) is not None
+    except (Exception, SystemExit):  # a check says it
+        return
+    with suppress(Exception, SystemExit):  # a missing folder may be an error of a scan
+        is_there = is_there or bool(scan_now(stage.adapter, stage.config()))
+    if not is_there:
+        place = str(folder).replace(str(stage.home), "~")
+        raise ConfigError(f"no sample files of {stage.adapter.name!r} in {stage.author_home}; it looks into {place}")
 
 
 def _sample_home(adapter: SourceAdapter, home: Path | None, target: Path) -> Path:

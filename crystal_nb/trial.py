@@ -167,7 +167,7 @@ def _cut(text: str | None, length: int) -> str:
 def _verdict(row: Mapping[str, Any], message: Message | None) -> str:
     if message is not None and row["status"] in ("kept", "merged"):
         return f"{row['status']} {row['message_index']} {message.type}: {_cut(message.content, 40)}"
-    return f"{row['status']}: {printable(row['reason'] or '')}"
+    return str(row["status"]) if row["reason"] is None else f"{row['status']}: {printable(row['reason'])}"
 
 
 def _is_error(fate: Fate) -> bool:
@@ -283,7 +283,8 @@ async def _candidates(
         try:
             return adapter.candidates_in(file) or [plain], None
         except (OSError, CrystalError) as error:
-            return [plain], ParseError(str(error), source=adapter.name, path=file)
+            reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+            return [plain], ParseError(reason, source=adapter.name, path=file)
     try:
         found = await adapter.scan(config)
     except CrystalError:

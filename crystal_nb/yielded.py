@@ -171,7 +171,14 @@ def checked_facts(facts: dict[str, Any]) -> dict[str, Any]:
     >>> checked_facts({"slug": {"a": 1}})
     Traceback (most recent call last):
     TypeError: a conversation's slug is text, not dict
+    >>> checked_facts({"title": "A talk"})
+    Traceback (most recent call last):
+    TypeError: metadata takes id, slug (the title), cwd, git_branch, project_dir, project_name, parent_id, not 'title'
     """
+    for name in facts:
+        if name not in _FACTS:
+            known = ", ".join(_FACTS).replace("slug", "slug (the title)")
+            raise TypeError(f"metadata takes {known}, not {name!r}")
     given = {name: value for name, value in facts.items() if value is not None}
     for name, value in given.items():
         if not _FACTS[name].fits(value):

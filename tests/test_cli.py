@@ -48,6 +48,14 @@ def test_no_histories_reads_the_samples_and_says_so(run):
     assert {row.split("\t")[0] for row in rows} == set(cnb.Config().enabled_sources)
 
 
+@pytest.mark.parametrize("words", [["parse"], ["import", "--dry-run"]])
+def test_the_summary_says_what_a_shell_can_do(run, words):
+    summary = run(*words).stderr
+    assert "more reasons: --json lists them" in summary
+    assert ".loss_reasons()" not in summary
+    assert "cnb." not in run(*words, "--home", ".").stderr
+
+
 @pytest.mark.parametrize("words", [["codex"], ["--home", "."]])
 def test_the_samples_never_stand_in_for_what_was_asked_for(run, words):
     result = run("import", *words)

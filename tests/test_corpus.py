@@ -58,7 +58,7 @@ def test_repr_says_what_was_read_and_what_was_lost():
 
 def test_repr_counts_the_losses_that_it_has_no_room_for():
     fates = [cnb.Fate("dropped", f"kind {i}", "no text") for i in range(10)]
-    assert "2 × for 2 more reasons" in repr(Corpus([parsed(fates=fates)], []))
+    assert "2 × for 2 more reasons: .loss_reasons()" in repr(Corpus([parsed(fates=fates)], []))
     assert "kind 9" in Corpus([parsed(fates=fates)], [])._repr_html_()
 
 
@@ -101,3 +101,9 @@ def test_a_kind_of_any_length_does_not_fill_the_summary(tmp_path):
         with cnb.Store.in_memory(cnb.PINNED, config) as store:
             report = cnb.audit(store, config=config, questions=["drift"])
         assert len(report.to_html()) < 10_000
+
+
+def test_where_nothing_was_parsed_the_samples_are_named():
+    empty = Corpus([], [])
+    assert "cnb.samples.config()" in repr(empty)
+    assert "cnb.samples.config()" in empty._repr_html_()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -24,6 +26,23 @@ def test_a_frame_has_its_table_s_columns_also_when_empty(name):
 def test_every_column_is_described(name):
     described = frames.describe(TABLES[name])
     assert all(text.endswith(".") for text in described["description"])
+
+
+ABOVE = "losses comparison_frames decision_frames remote_frames scenario_frames store_frames trial_frames"
+
+
+@pytest.mark.parametrize("module", [*ABOVE.split(), "contract.frames", "audit.tables"])
+def test_every_public_frame_can_be_asked_about_by_name(module):
+    found = importlib.import_module(f"crystal_nb.{module}")
+    named = [frames._table(name) for name in frames._NAMES]
+    tables = [name for name in found.__all__ if name.isupper()]
+    assert tables
+    assert [name for name in tables if not any(getattr(found, name) is table for table in named)] == []
+
+
+def test_an_unknown_frame_lists_the_known_ones():
+    with pytest.raises(cnb.ConfigError, match=r"known: sources, .*books.*plan"):
+        frames.describe("nothing")
 
 
 @given(st.lists(conversations, max_size=4))

@@ -310,7 +310,7 @@ LEFT_OUT = [
 
 @pytest.mark.parametrize("found", LEFT_OUT)
 def test_an_announced_adapter_that_can_t_be_used_is_left_out_with_a_harmless_warning(announce, found):
-    announce(Point(found, name=ESCAPE, value=ESCAPE), Point(mytool))
+    announce(Point(found, name=ESCAPE, value=ESCAPE), Point(mytool, name="mytool"))
     with pytest.warns(PluginWarning, match="left out") as caught:
         assert "mytool" in registry.registered()
     assert len(caught) == 1
@@ -319,7 +319,7 @@ def test_an_announced_adapter_that_can_t_be_used_is_left_out_with_a_harmless_war
 
 
 def test_a_person_s_interrupt_goes_through_and_the_rest_is_loaded_the_next_time(announce):
-    points = [Point(mytool), Point(KeyboardInterrupt()), Point(Odd())]
+    points = [Point(mytool, name="mytool"), Point(KeyboardInterrupt(), name="other"), Point(Odd(), name="odd")]
     announce(*points)
     with pytest.raises(KeyboardInterrupt):
         registry.registered()
@@ -331,5 +331,5 @@ def test_a_person_s_interrupt_goes_through_and_the_rest_is_loaded_the_next_time(
 
 def test_an_adapter_that_can_be_called_is_one(announce):
     callable_one = type("Callable", (Odd,), {"__call__": lambda self: 1 / 0})()
-    announce(Point(callable_one))
+    announce(Point(callable_one, name="odd"))
     assert registry.registered()["odd"] is callable_one

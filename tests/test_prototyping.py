@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import subprocess
@@ -142,6 +143,53 @@ def test_a_session_merges_drops_and_notes(home):
     assert parsed.fates[-1].reason == "of no use"
 
 
+FACTS = [{"slug": "t"}, {"id": 7}, {"cwd": "/srv"}, {"parent_id": "p"}, {"slug": "t", "git_branch": "main"}]
+
+
+@pytest.mark.parametrize("facts", FACTS)
+def test_only_what_is_new_makes_a_record_metadata(home, facts):
+    @jsonl_adapter("mytool", root="~/.mytool")
+    def repeats(record, session):
+        session.metadata(**(facts if record["kind"] != "none" else dict.fromkeys(facts)))
+
+    put(home, "".join(f'{{"kind":"{kind}"}}\n' for kind in ("none", "open", "again", "none")))
+    statuses = [(f.status, f.reason) for f in parse(repeats, home).parsed[0].fates]
+    nothing = ("dropped", "the parser yielded nothing")
+    assert statuses == [nothing, ("metadata", None), nothing, nothing]
+
+
+def test_an_unknown_fact_is_refused_with_those_that_are_known(home):
+    @jsonl_adapter("mytool", root="~/.mytool")
+    def titled(record, session):
+        session.metadata(title="T")
+
+    assert "metadata takes id, slug (the title), cwd" in str(try_parser(titled, put(home, SAYS)).error)
+
+
+@pytest.mark.parametrize(
+    ("facts", "name"),
+    [
+        ({"cwd": "/home/x/shop"}, "shop"),
+        ({"cwd": "/home/x/shop", "project_dir": "/srv/api"}, "api"),
+        ({"cwd": "/home/x/shop", "project_name": "Mine"}, "Mine"),
+        ({"slug": "T"}, "p"),
+    ],
+)
+def test_the_project_s_name_comes_from_the_working_directory(home, facts, name):
+    @jsonl_adapter("mytool", root="~/.mytool")
+    def there(record, session):
+        session.metadata(**facts)
+
+    put(home, SAYS)
+    assert parse(there, home).parsed[0].conversation.project_name == name
+
+
+@pytest.mark.parametrize("records", ["turns", "turns/0", "#/turns", 5])
+def test_what_is_no_json_pointer_is_refused(records):
+    with pytest.raises(cnb.ConfigError, match='begins with "/"'):
+        json_adapter("mytool", root="~/.mytool", records=records)
+
+
 def test_messages_can_be_put_in_the_order_of_time(home):
     @jsonl_adapter("mytool", root="~/.mytool", order="time")
     def timed(record, session):
@@ -271,7 +319,12 @@ def test_a_database_without_the_column_is_refused(home, database):
 
     with pytest.raises(cnb.SourceError, match="no column 'chat'; it has n"):
         cnb.scan(wrong, config=cnb.Config(home=home))
-    assert "no column 'chat'" in str(try_parser(wrong, database).error)
+    error = try_parser(wrong, database).error
+    assert "no column 'chat'" in str(error)
+    assert str(error).count(str(database)) == 1
+    with pytest.raises(cnb.DetectError) as caught:
+        cnb.detect_all_sources(adapters=[wrong], config=cnb.Config(home=home))
+    assert str(caught.value).count(str(database)) == 1
 
 
 def test_a_changed_parser_is_used_at_once(home):
@@ -303,6 +356,14 @@ def test_built_ins_can_be_tried_too(source):
     assert trial.records.height == trial.fates.height > 0
 
 
+def test_no_line_of_a_trial_ends_in_a_colon(home):
+    @jsonl_adapter("mytool", root="~/.mytool")
+    def titled(record, session):
+        session.metadata(slug="T")
+
+    assert repr(try_parser(titled, put(home, SAYS))).endswith(" metadata")
+
+
 def test_a_missing_file_is_said(tmp_path):
     with pytest.raises(cnb.ConfigError, match="No such file"):
         try_parser(mytool, tmp_path / "gone.jsonl")
@@ -311,10 +372,10 @@ def test_a_missing_file_is_said(tmp_path):
 class Point:
     """An entry point that gives something."""
 
-    name, value = "mine", "somewhere:adapter"
+    value = "somewhere:adapter"
 
     def __init__(self, given):
-        self.given = given
+        self.given, self.name = given, getattr(given, "name", None) or "mine"
 
     def load(self):
         if isinstance(self.given, Exception):
@@ -339,7 +400,20 @@ def test_adapters_of_other_packages_are_found_by_name(announce):
 
 def test_a_function_that_gives_an_adapter_will_do(announce):
     announce(lambda: mytool)
-    assert cnb.adapters.registered()["mytool"] is mytool
+    with pytest.warns(PluginWarning, match="entry point 'mine' gives the adapter 'mytool', .* by that name"):
+        assert cnb.adapters.registered()["mytool"] is mytool
+
+
+async def inside_a_loop():
+    cnb.scan(config=cnb.Config(home=cnb.samples.home()))
+
+
+@pytest.mark.parametrize("look", [cnb.sources, lambda: cnb.get_adapter("mytool"), lambda: asyncio.run(inside_a_loop())])
+def test_a_warning_about_a_package_points_to_the_line_that_came_here(announce, look):
+    announce(5, mytool)
+    with pytest.warns(PluginWarning, match="left out") as caught:
+        look()
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("wrong", [ImportError("no such thing"), 5, lambda: None])

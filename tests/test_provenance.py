@@ -65,10 +65,26 @@ def test_what_is_not_there_is_named(corpus):
     source, id, *_ = next(messages(corpus))
     with pytest.raises(cnb.UnknownConversationError, match="none at 99"):
         corpus.source_of(source, id, 99)
-    with pytest.raises(cnb.UnknownConversationError, match="no field 'colour'"):
+    with pytest.raises(cnb.UnknownConversationError, match=r"no field 'colour'; it has .*tool_input"):
         corpus.source_of(source, id, 0, "colour")
     with pytest.raises(cnb.UnknownConversationError, match="no conversation"):
         corpus.source_of(source, "nobody", 0)
+
+
+def test_a_column_of_the_details_leads_to_its_part(corpus):
+    config = cnb.samples.config()
+    careful = cnb.parse(cnb.scan(config=config, profile="careful"), config=config)
+    columns = ("tool_name", "tool_input", "tool_result", "model")
+    found = dict.fromkeys(columns, 0)
+    for source, id, index, message in messages(careful):
+        d = message.details
+        if d is not None and careful[source, id].messages[index] is message:
+            values = [[t.name for t in d.tools], [t.input for t in d.tools], [t.result for t in d.tools], [d.model]]
+            for column, wanted in zip(columns, values, strict=True):
+                parts = careful.source_of(source, id, index, column)
+                assert not parts or any(wanted)
+                found[column] += any(part.text.strip('"') in str(w) for part in parts for w in wanted)
+    assert all(found.values())
 
 
 def test_a_file_that_is_gone_or_shorter_is_an_error_with_its_name(tmp_path):

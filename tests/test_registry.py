@@ -50,6 +50,12 @@ def test_a_new_name_comes_last():
     assert tuple(cnb.adapters.registered()) == (*BUILT_INS, "mine")
 
 
+@pytest.mark.parametrize("name", ["Bad Name:1", "a:b", "a b", " a", "a\u00a0b"])
+def test_a_name_that_would_blur_ids_is_refused(name):
+    with pytest.raises(cnb.AdapterError, match=r"no white space and no ':'|printable"):
+        cnb.register(replace(cnb.get_adapter("codex"), name=name))
+
+
 @pytest.mark.parametrize(
     "wrong", [None, object(), replace(cnb.get_adapter("codex"), name=""), replace(cnb.get_adapter("codex"), name=5)]
 )

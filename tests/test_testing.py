@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from broken_adapters import BROKEN, NO_ADAPTER_CAN_BREAK, WITH_CONSEQUENCES, sound, write_sample
@@ -87,8 +89,31 @@ def test_without_samples_nothing_can_be_checked(tmp_path):
         check_adapter(nothing)
     with pytest.raises(cnb.ConfigError, match="no folder"):
         check_adapter(nothing, tmp_path / "gone")
-    assert "absent" not in failed(check_adapter(nothing, tmp_path))
+    with pytest.raises(cnb.ConfigError, match=r"no sample files of 'nothing' .* looks into ~.\.nothing"):
+        check_adapter(nothing, tmp_path)
+    (tmp_path / ".nothing").mkdir()
+    (tmp_path / "other.jsonl").touch()
+    with pytest.raises(cnb.ConfigError, match="no sample files"):
+        check_adapter(nothing, tmp_path)
+    (tmp_path / ".nothing" / "notes.txt").touch()
     assert "found" in failed(check_adapter(nothing, tmp_path))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_home_without_the_tool_s_files_is_refused(tmp_path, version):
+    with pytest.raises(cnb.ConfigError, match="no sample files of"):
+        check_adapter(version, tmp_path)
+
+
+def test_what_a_check_of_the_change_policy_needs_is_said(tmp_path):
+    messages = [SampleMessage("user", f"hello there {n}", f"m{n}", "2026-01-05T10:00:00.000Z") for n in range(2)]
+    write_sample(tmp_path, Sample("own", tuple(messages)))
+    frame = check_adapter(replace(sound, write_sample=None), tmp_path)
+    detail = dict(frame.filter(group="change policy").select("check", "detail").rows())
+    assert "three messages or more, each on a line of its own" in detail["append"]
+    assert "write_sample(home, sample)" in detail["append"]
+    payload = frame.filter(check="payload")["detail"].item()
+    assert payload.startswith("1 item, sent as codex's, since a server takes no source of another name")
 
 
 def test_what_is_no_adapter_is_refused():
@@ -97,8 +122,6 @@ def test_what_is_no_adapter_is_refused():
 
 
 def test_a_known_fault_does_not_cover_another_one():
-    from dataclasses import replace
-
     import msgspec
 
     codex = cnb.get_adapter("codex@1")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from crystal_nb.adapters import claude_code, codex, copilot, cursor, gemini, plugins, trae
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.adapters.usable import usable
-from crystal_nb.errors import DuplicateAdapterWarning, PluginWarning, UnknownAdapterError
+from crystal_nb.errors import DuplicateAdapterWarning, UnknownAdapterError
 
 __all__ = ["add_to", "for_profile", "get_adapter", "register", "registered", "versions"]
 
@@ -119,8 +119,7 @@ def _add_plugins() -> None:
         if _REGISTRY.get(adapter.name) is adapter:
             continue
         if adapter.name in _REGISTRY:
-            text = f"adapter {adapter.name!r} of another package left out: the name is taken"
-            warnings.warn(text, PluginWarning, stacklevel=4)
+            plugins.warn(f"adapter {adapter.name!r} of another package left out: the name is taken")
         else:
             add_to(_REGISTRY, adapter)
 

@@ -125,6 +125,8 @@ class Adapter:
             count = self.count(root, config)
         except OSError:
             return None
+        except SourceError as error:
+            raise DetectError(error.reason, source=self.name, path=error.path) from error
         except CrystalError as error:
             raise DetectError(str(error), source=self.name, path=root) from error
         return SourceInfo(self.name, self.display_name, str(root), count) if count else None

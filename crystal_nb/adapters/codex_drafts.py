@@ -51,7 +51,7 @@ class Draft(Struct, gc=False):
     """Whether a record has become this message; until then only reasoning has."""
     turn: str | None = None
     model: str | None = None
-    thinking: tuple[str, ...] = ()
+    thinking: list[str] = []
     calls: list[Call] = []
     marks: tuple[str, ...] = ()
     input_tokens: int | None = None

@@ -157,7 +157,7 @@ class Thread:
                 draft = self.answer
                 if draft is None or draft.is_kept:
                     draft = self.add("assistant", "", kept=False)
-                draft.thinking += (text,)
+                draft.thinking.append(text)
                 thoughts.add(Thought(draft.at, text, 1 << place), place)
                 at = draft.at
             else:

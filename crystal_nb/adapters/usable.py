@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +66,8 @@ def _wrong(adapter: SourceAdapter) -> Iterator[str]:
         text = getattr(adapter, field)
         if not (isinstance(text, str) and text.isprintable()):
             yield f"adapter {_shown(adapter.name)}: {field} is a printable text, not {_shown(text)}"
+    if isinstance(adapter.name, str) and re.search(r"[:\s]", adapter.name):
+        yield f"adapter {_shown(adapter.name)}: a name has no white space and no ':', as its ids follow after one"
     for field in _FUNCTIONS:
         if not callable(getattr(adapter, field)):
             yield f"adapter {_shown(adapter.name)}: {field} is a function, not {_shown(getattr(adapter, field))}"

@@ -31,6 +31,7 @@ _POLICIES = (PINNED, CAREFUL)
 _DONE = ("skip", "skip-short", "metadata-update")
 _STAND_IN = "codex"
 _NOBODY = "crystal-nb-nobody"
+_SUPPORTED = ", ".join(sorted(SUPPORTED_SOURCES))
 
 
 def _subject(stage: Stage) -> Subject:
@@ -39,8 +40,8 @@ def _subject(stage: Stage) -> Subject:
         if stage.adapter.name in WRITERS:
             return SampleSubject(stage.adapter.name, WRITERS[stage.adapter.name])
         return subject_for(stage.adapter)
-    except ConfigError as error:
-        reason = str(error)
+    except ConfigError:
+        reason = "and no sample has two messages, so that a copy of it would do"
     with stage.registered():  # it is looked for by its name there
         for candidate, parsed in stage.parsed:
             if len(parsed.conversation.messages) > 1:
@@ -48,7 +49,7 @@ def _subject(stage: Stage) -> Subject:
                     return own_subject([candidate], config=stage.config())
                 except Exception as error:  # whatever keeps a sample from being one is a reason to try the next
                     reason = str(error)
-    raise CannotCheck(f"needs write_sample: {reason}")
+    raise CannotCheck(f"needs write_sample(home, sample), which jsonl_adapter's docstring explains: {reason}")
 
 
 def _decides(stage: Stage, scenario: str) -> str:
@@ -175,7 +176,8 @@ def payload(stage: Stage) -> str:
     refused = _refused(items)
     if refused:
         raise Failed("a server refuses these", [f"{path}: {reason}" for path, _, reason in refused])
-    return counted(len(items), "item") + (f", under the name {name}" if name != stage.adapter.name else "")
+    as_another = f", sent as {name}'s, since a server takes no source of another name than {_SUPPORTED}"
+    return counted(len(items), "item") + (as_another if name != stage.adapter.name else "")
 
 
 @check("remote", "unsupported source")
@@ -185,9 +187,8 @@ def unsupported(stage: Stage) -> str:
     items = [_item(stage, c, p, name) for c, p in stage.parsed]
     rules = [rule for _, rule, _ in _refused(items)]
     if rules != ["supported-source"] * len(items):
-        raise Failed(
-            f"{rules.count('supported-source')} of {counted(len(items), 'item')} of {name!r} refused for the source"
-        )
+        sent = counted(len(items), "item")
+        raise Failed(f"of {sent} of {name!r} {rules.count('supported-source')} are refused for their source")
     return f"{counted(len(items), 'item')} of {name} refused"
 
 

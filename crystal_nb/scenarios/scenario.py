@@ -11,7 +11,7 @@ from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
 from crystal_nb.importer import checked_adapters
 from crystal_nb.policy import PINNED, Policy
-from crystal_nb.scenarios.subjects import Ability, Subject, subject_for
+from crystal_nb.scenarios.subjects import Ability, Subject, needed, subject_for
 from crystal_nb.scenarios.world import Act, Scene, staged
 
 __all__ = ["By", "Expected", "Scenario", "apart", "both"]
@@ -89,7 +89,7 @@ class Scenario(Struct, frozen=True):
         """
         cast = self.cast(adapter, subject)
         if cast is None:
-            raise ConfigError(f"{self.name} needs a subject that can have {', '.join(sorted(self.needs))}")
+            raise ConfigError(f"{self.name} {needed(self.needs)}")
         with staged(policy, *cast) as world:
             return list(self.act(world))
 

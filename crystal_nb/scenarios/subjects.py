@@ -6,7 +6,7 @@ Every subject can be put in the same variants, so one scenario serves all adapte
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
@@ -16,13 +16,20 @@ from msgspec.structs import replace
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
 
-__all__ = ["Sample", "SampleMessage", "SampleSubject", "SampleWriter", "Subject", "Variant", "subject_for"]
+__all__ = ["Sample", "SampleMessage", "SampleSubject", "SampleWriter", "Subject", "Variant", "needed", "subject_for"]
 
 Variant = Literal["base", "same-size-edit", "edited", "appended", "padded", "short", "other"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 Ability = Literal["append", "copies", "short", "inner-id", "message-ids"]
 """What not every subject can: more messages, other conversations, one message only, an id of its own
 inside the file, message ids of its own choice."""
+_WORDS: dict[Ability, str] = {
+    "append": "messages to append: three messages or more, each on a line of its own of a file of JSON lines",
+    "copies": "other conversations beside it",
+    "short": "a variant of one message",
+    "inner-id": "an id of its own inside the file",
+    "message-ids": "message ids of its own choice",
+}
 _ALWAYS: frozenset[Ability] = frozenset({"append", "copies", "short"})
 
 
@@ -205,3 +212,13 @@ def subject_for(adapter: SourceAdapter, *, inner_id: str | None = None) -> Sampl
         )
     write, abilities = _WRITERS[adapter.name]
     return SampleSubject(adapter.name, write, _ALWAYS | abilities, inner_id)
+
+
+def needed(abilities: Iterable[Ability]) -> str:
+    """What a subject lacks, in words.
+
+    >>> needed(["short"])
+    'needs a subject that has a variant of one message; write_sample(home, sample) of an adapter gives one'
+    """
+    words = ", ".join(_WORDS[ability] for ability in sorted(abilities))
+    return f"needs a subject that has {words}; write_sample(home, sample) of an adapter gives one"
