@@ -13,7 +13,7 @@ one's own choice, by `open_store` and `import_all`.
 
 from typing import Any
 
-from crystal_nb import adapters, samples
+from crystal_nb import adapters, charts, samples
 from crystal_nb._version import __version__
 from crystal_nb.ablation import ablate
 from crystal_nb.adapters import get_adapter, register
@@ -131,6 +131,7 @@ __all__ = [
     "build_remote",
     "build_remote_async",
     "canonical_json",
+    "charts",
     "check_adapter",
     "compare_parsers",
     "compare_parsers_async",

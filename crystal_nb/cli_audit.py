@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from crystal_nb import show
+from crystal_nb.adapters import get_adapter
 from crystal_nb.audit import AuditReport
 from crystal_nb.audit import audit as ask
 from crystal_nb.audit.findings import error_text
-from crystal_nb.cli_common import Home, Json, OptionalProfile, configuration, default_store, run, stop
+from crystal_nb.cli_common import Home, Json, Names, OptionalProfile, configuration, default_store, run, stop
 from crystal_nb.config import Config
 
 __all__ = ["FINDING_COLUMNS", "audit"]
@@ -22,6 +24,7 @@ FINDING_COLUMNS = ("severity", "question", "kind", "source", "conversation_id", 
 
 
 def audit(
+    names: Names = None,
     db: Annotated[
         Path | None,
         typer.Option(
@@ -39,13 +42,15 @@ def audit(
     """Say where imports were blind, wasteful or wrong: a database, and the histories behind it.
 
     The database is read as a copy and may be in use; every history is parsed again, and nothing is
-    written but --html. No text of a message is shown.
+    written but --html. No text of a message is shown. A terminal gets the findings without question,
+    evidence and count; a pipe, --json and --html (both at once, too) have all.
+
+    What --json prints is described by the JSON Schema fixtures/audit/schema.json, which is in the
+    package, too: crystal_nb.samples.fixtures() / "audit" / "schema.json".
 
     Exit codes: 0 nothing is wrong, 1 there are findings of the severity fault, 2 could not run.
     """
-    if json and html is not None:
-        stop("--json or --html, not both")
-    config = configuration(home)
+    config = _of_sources(configuration(home), names)
     path = db or _usual(config)
     if path is None:
         stop("there is no database of ChatCrystal or of crystal-nb import here; name one by --db")
@@ -60,6 +65,11 @@ def audit(
         raise typer.Exit(1)
 
 
+def _of_sources(config: Config, names: list[str] | None) -> Config:
+    wanted = [run(get_adapter, name).name for name in names or ()]
+    return replace(config, enabled_sources=wanted) if wanted else config
+
+
 def _usual(config: Config) -> Path | None:
     folder = config.env("DATA_DIR")
     place = config.expand(folder) if folder else config.home_path / ".chatcrystal" / "data"
@@ -68,27 +78,31 @@ def _usual(config: Config) -> Path | None:
 
 
 def _tell(report: AuditReport, *, json: bool, html: Path | None) -> None:
+    if html is not None:
+        _write(report, html, summary=not json)
     if json:
         print(json_module.dumps(report.document(), indent=2))
-    elif html is not None:
-        _write(report, html)
-    else:
+    elif html is None:
         _show(report)
     sys.stdout.flush()
 
 
+_ELSEWHERE = "Question, evidence and count of each finding: pipe the output, or use --json or --html FILE."
+
+
 def _show(report: AuditReport) -> None:
     rows: list[dict[str, Any]] = list(report.findings.iter_rows(named=True))
-    show.rows("Findings", rows, FINDING_COLUMNS)
     if sys.stdout.isatty():
-        print(*report.summary(), sep="\n")
+        show.rows("Findings", sorted(rows, key=lambda row: row["severity"] != "fault"), FINDING_COLUMNS)
+        print(*report.summary(), _ELSEWHERE, sep="\n")
     else:
+        show.rows("Findings", rows, FINDING_COLUMNS)
         show.note(*report.summary())
 
 
-def _write(report: AuditReport, path: Path) -> None:
+def _write(report: AuditReport, path: Path, *, summary: bool) -> None:
     try:
         report.to_html(path)
     except OSError as error:
         stop(f"can't write {path}: {error.strerror or error}")
-    show.note(*report.summary(), f"Wrote {path}")
+    show.note(*(report.summary() if summary else ()), f"Wrote {path}")

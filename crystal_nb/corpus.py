@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from crystal_nb import ecma
+from crystal_nb import charts, ecma
 from crystal_nb.details import without_text
 from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.identity import namespace
 from crystal_nb.provenance import SourceText, sources_of
-from crystal_nb.records import Candidate, Conversation, Fate, printable
+from crystal_nb.records import Candidate, Conversation, Fate, counted, printable
 from crystal_nb.redaction import Masker, describe_masked
 
 if TYPE_CHECKING:
@@ -47,6 +47,14 @@ class ParsedConversation(Struct, frozen=True):
     def conversation_id(self) -> str:
         """Id with the source before it."""
         return namespace(self.conversation.source, ecma.to_text(self.conversation.id))
+
+    @property
+    def time(self) -> str:
+        """When its last message was written, as far as the records say; empty where they don't, never the clock's."""
+        c = self.conversation
+        told = bool(c.messages) and not any(m.timestamp_from_clock for m in c.messages)
+        known = (m.timestamp for m in reversed(c.messages) if not m.timestamp_from_clock)
+        return next((t for t in (c.last_message_at if told else None, *known) if isinstance(t, str)), "")
 
 
 class Failure(Struct, frozen=True):
@@ -260,7 +268,7 @@ class Corpus:
         """What was read in one line."""
         messages = sum(len(p.conversation.messages) for p in self.parsed)
         short = sum(len(p.conversation.messages) < 2 for p in self.parsed)
-        parts = [f"Corpus: {_count(len(self.parsed), 'conversation')}, {_count(messages, 'message')}"]
+        parts = [f"Corpus: {counted(len(self.parsed), 'conversation')}, {counted(messages, 'message')}"]
         if short:
             parts.append(f"{short:,} with fewer than 2 messages, which an import skips")
         if self.failed:
@@ -277,7 +285,9 @@ class Corpus:
             for source, kind, reason, number in self.loss_reasons()
         ]
         failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed]
-        tables = [_html_table("What was read", self.summary()), _html_table("What was lost", losses)]
+        times = charts.over_time((p.time, p.conversation.source) for p in self.parsed)
+        tables = [_html_table("What was read", self.summary()), times.to_html() if times.rows else ""]
+        tables.append(charts.bars("What was lost", losses, "dropped").to_html() if losses else "")
         tables.append(_html_table("What failed", failures))
         return f"<p><b>{escape(self.headline())}</b></p>{''.join(tables)}"
 
@@ -306,10 +316,6 @@ def _without_half_words(fate: Fate, masked: Fate) -> Fate:
 def _cut(text: str) -> str:
     """A name that a file gives, which may be of any length and hold anything."""
     return printable(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _empty_row(source: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ __all__ = [
     "Message",
     "SourceInfo",
     "UnsetType",
+    "counted",
     "excerpt",
     "printable",
     "said",
@@ -255,6 +256,17 @@ def excerpt(head: bytes) -> str:
     'é\\u202e\\n\\xff'
     """
     return printable(head.decode("utf-8", "backslashreplace"))
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "cause"), counted(2000, "query")
+    ('1 cause', '2,000 queries')
+    """
+    if number == 1:
+        return f"1 {thing}"
+    return f"{number:,} {thing[:-1]}ies" if thing.endswith("y") else f"{number:,} {thing}s"
 
 
 def printable(text: str) -> str:

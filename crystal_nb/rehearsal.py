@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from crystal_nb import importer, reimport
+from crystal_nb import charts, importer, reimport
 from crystal_nb._loop import twins
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.errors import ConfigError
 from crystal_nb.policy import Policy, policy_of
-from crystal_nb.records import printable
 from crystal_nb.report import ImportReport, Outcome
 from crystal_nb.runs import new_run, outcomes
 from crystal_nb.store import Store
@@ -71,11 +70,11 @@ class Rehearsal(Struct, frozen=True):
         return "\n".join(lines if self.changed else [*lines, "  no row would change"])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(printable(table))}</td><td>{change}</td><td>{number:,}</td></tr>"
-            for (table, change), number in sorted(self.counts().items())
+        rows = [{"table": t, "change": change, "rows": n} for (t, change), n in sorted(self.counts().items())]
+        changed = (
+            charts.bars("Rows that would change", rows, "rows").to_html() if rows else "<p>No row would change.</p>"
         )
-        return f"<p><b>Rehearsal: {escape(self.report.headline())}</b></p><table>{rows}</table>"
+        return f"<p><b>Rehearsal: {escape(self.report.headline())}</b></p>{self.report.chart().to_html()}{changed}"
 
 
 async def _rehearse(

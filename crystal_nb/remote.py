@@ -22,7 +22,7 @@ from crystal_nb.candidates import as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.errors import AdapterError, RemotePayloadError
 from crystal_nb.identity import namespace, namespace_conversation
-from crystal_nb.records import Candidate, Conversation, Message
+from crystal_nb.records import Candidate, Conversation, Message, counted
 from crystal_nb.remote_check import (
     MESSAGE_KEYS,
     META_KEYS,
@@ -174,14 +174,9 @@ class RemoteBuild:
     failures: tuple[RemoteFailure, ...]
 
     def __repr__(self) -> str:
-        counts = {
-            "items": self.items,
-            "requests": self.batches,
-            "too large": self.too_large,
-            "too short": self.short,
-            "failed": self.failures,
-        }
-        return "RemoteBuild: " + ", ".join(f"{len(listed):,} {what}" for what, listed in counts.items())
+        made = f"{counted(len(self.items), 'item')}, {counted(len(self.batches), 'request')}"
+        left = {"too large": self.too_large, "too short": self.short, "failed": self.failures}
+        return f"RemoteBuild: {made}, " + ", ".join(f"{len(listed):,} {what}" for what, listed in left.items())
 
 
 async def _build_remote(*, config: Config | None = None, on_progress: OnProgress | None = None) -> RemoteBuild:
@@ -211,7 +206,7 @@ async def _build_remote(*, config: Config | None = None, on_progress: OnProgress
     --------
     >>> import crystal_nb as cnb
     >>> build_remote(config=cnb.samples.config())
-    RemoteBuild: 7 items, 1 requests, 0 too large, 3 too short, 0 failed
+    RemoteBuild: 7 items, 1 request, 0 too large, 3 too short, 0 failed
     """
     config = checked(config)
     draft = _Draft(config)

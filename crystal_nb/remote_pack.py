@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct
 
 from crystal_nb import ecma
 from crystal_nb.errors import ConfigError, RemotePayloadError
+from crystal_nb.records import counted
 
 __all__ = [
     "MAX_BATCH_BYTES",
@@ -87,7 +88,8 @@ class RemoteBatches:
 
     def __repr__(self) -> str:
         items = sum(len(request["items"]) for request in self.batches)
-        return f"RemoteBatches: {len(self.batches):,} requests with {items:,} items; {len(self.too_large):,} too large"
+        told = f"{counted(len(self.batches), 'request')} with {counted(items, 'item')}"
+        return f"RemoteBatches: {told}; {len(self.too_large):,} too large"
 
 
 def remote_batches(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from crystal_nb import ecma
+from crystal_nb import charts, ecma
 from crystal_nb.adapters.base import Parsed
 from crystal_nb.decisions import Decision, Step
-from crystal_nb.records import Candidate, printable
+from crystal_nb.records import Candidate, counted, printable
 from crystal_nb.store_writes import Applied
 
 if TYPE_CHECKING:
@@ -142,13 +142,20 @@ class ImportReport(Struct, frozen=True):
         """How often each action was decided."""
         return Counter(o.decision.action for o in self.outcomes)
 
+    def chart(self) -> charts.Chart:
+        """How often each action was decided, by source."""
+        counts: dict[str, Counter[str]] = {action: Counter() for action, _ in self.actions().most_common()}
+        for o in self.outcomes:
+            counts[o.decision.action][o.decision.source] += 1
+        return charts.stacked("Decisions", "decision", "source", counts)
+
     def headline(self) -> str:
         """The counts in one line."""
         counts = ", ".join(f"{getattr(self, name):,} {name}" for name in ("imported", "replaced", "skipped"))
-        counts += f", {_counted(self.errors, 'error')}"
-        text = f"{self.title} ({printable(self.policy)}): {_counted(self.total, 'candidate')}: {counts}"
+        counts += f", {counted(self.errors, 'error')}"
+        text = f"{self.title} ({printable(self.policy)}): {counted(self.total, 'candidate')}: {counts}"
         taken = sum(len(o.applied.stolen) for o in self.outcomes)
-        return f"{text}; {_counted(taken, 'message')} taken from other conversations" if taken else text
+        return f"{text}; {counted(taken, 'message')} taken from other conversations" if taken else text
 
     def problems(self) -> list[str]:
         """What failed, a line each."""
@@ -170,14 +177,9 @@ class ImportReport(Struct, frozen=True):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{escape(a)}</td><td>{n:,}</td></tr>" for a, n in self.actions().most_common())
         problems = "".join(f"<li>{escape(printable(p))}</li>" for p in self.problems()[:_SHOWN])
         failed = f"<p>Failed, {len(self.problems()):,}:</p><ul>{problems}</ul>" if problems else ""
-        return f"<p><b>{escape(self.headline())}</b></p><table>{rows}</table>{failed}"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+        return f"<p><b>{escape(self.headline())}</b></p>{self.chart().to_html()}{failed}"
 
 
 def decisions_frame(outcomes: Iterable[Outcome]) -> pl.DataFrame:

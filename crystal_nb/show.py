@@ -37,6 +37,7 @@ _ON_TERMINAL = {
     "Items": ("index", "source", "status", "rule", "error"),
     "Candidates": ("source", "id", "file_size", "file_mtime", "project_dir"),
     "Sources": ("source", "status", "conversations", "folder", "note"),
+    "Findings": ("severity", "kind", "source", "conversation_id", "detail"),
 }
 """What a terminal has room for; a pipe and JSON have all columns."""
 DECISION_COLUMNS = ("source", "candidate_id", "action", "reason", "path", "message_count", "content_hash", "file_path")
@@ -57,10 +58,18 @@ _CONVERSATION_COLUMNS = (
 _TERMINAL_COLUMNS = ("source", "id", "project_name", "slug", "message_count", "dropped", "content_hash")
 _ROWS_SHOWN = 20
 _REST = "--json lists them"
-_SHORT = {"id": 11, "candidate_id": 11, "content_hash": 8}
-_LABELS = {"project_name": "project", "slug": "title", "message_count": "messages", "content_hash": "hash"}
-_WHOLE = ("source", "action", "policy", "ok", "status", "rule")
-_FOLDED = ("step", "reason", "message", "error", "note", "folder", "file_path", "project_dir")
+_SHORT = {"id": 11, "candidate_id": 11, "conversation_id": 11, "content_hash": 8}
+_LABELS = {
+    "project_name": "project",
+    "slug": "title",
+    "message_count": "messages",
+    "content_hash": "hash",
+    "conversation_id": "conversation",
+}
+_WHOLE = ("source", "action", "policy", "ok", "status", "rule", "severity")
+_FOLDED = ("step", "reason", "message", "error", "note", "folder", "file_path", "project_dir", "kind", "detail")
+_AT_LEAST = {"Findings": {"kind": 12, "detail": 13}}
+"""Width of folded columns that would else shrink to nothing."""
 
 
 def note(*lines: str) -> None:
@@ -228,7 +237,7 @@ def _rich_table(title: str, table: Sequence[Mapping[str, Any]], columns: Sequenc
     for name in columns:
         label, number = _LABELS.get(name, name), type(table[0].get(name)) is int
         if name in _FOLDED:
-            grid.add_column(label, overflow="fold")
+            grid.add_column(label, overflow="fold", min_width=_AT_LEAST.get(title, {}).get(name))
         else:
             longest = max(len(_cell(row.get(name))) for row in table[:_ROWS_SHOWN]) if name in _WHOLE else 0
             room = max(len(label) if number else _SHORT.get(name, -1) + 1, longest)

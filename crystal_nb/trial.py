@@ -29,7 +29,7 @@ from crystal_nb.hashing import content_hash
 from crystal_nb.parse_session import ParserRules, RawRecord
 from crystal_nb.prototyping import Prototype
 from crystal_nb.raw_records import document_records, read_document
-from crystal_nb.records import Candidate, Fate, Message, printable
+from crystal_nb.records import Candidate, Fate, Message, counted, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,9 +111,9 @@ class ParserTrial:
         lost = sum(f.status == "dropped" for f in self.parsed.fates) if self.parsed else len(self.raw)
         lost -= failed
         text = f"{self.candidate.source} on {Path(self.candidate.file_path).name}: "
-        text += f"{len(self.raw):,} raw records, {messages:,} messages, {lost:,} dropped"
+        text += f"{counted(len(self.raw), 'raw record')}, {counted(messages, 'message')}, {lost:,} dropped"
         if self.others:
-            text += f"; {len(self.others):,} more conversations in the file"
+            text += f"; {counted(len(self.others), 'more conversation')} in the file"
         return f"{text}; it fails" if self.error else text
 
     def problem(self) -> str:

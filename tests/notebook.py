@@ -20,6 +20,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs = _whole_streams(cell.outputs)
+            for output in cell.outputs:  # a widget's model has a random id; its page stays
+                output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
         cell.id = f"cell-{number:02d}"
         cell.metadata = {}
     return notebook

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from itertools import combinations
+from itertools import combinations, takewhile
 from pathlib import Path
 
 import jsonschema
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 import crystal_nb as cnb
 from crystal_nb import cli
 from crystal_nb.audit import (
+    KINDS,
     QUESTIONS,
     Answer,
     AuditReport,
@@ -35,6 +37,7 @@ from crystal_nb.audit import (
 )
 from crystal_nb.audit.findings import cause_of
 from crystal_nb.audit.stored import hash_keys
+from crystal_nb.policy import policy_of
 from crystal_nb.scenarios.world import Staged
 
 SCHEMA = json.loads((cnb.samples.fixtures() / "audit" / "schema.json").read_text(encoding="utf-8"))
@@ -74,6 +77,108 @@ def test_findings_tables_and_sentences(faulty):
 def test_notes_leave_it_ok(world):
     report = ask(world)
     assert (report.ok, report.counts()) == (True, {"fault": 0, "note": 1})
+
+
+def test_a_page_in_a_folder_that_is_not_there_names_the_file(tmp_path):
+    with pytest.raises(OSError, match="No such file") as caught:
+        AuditReport(()).to_html(tmp_path / "gone" / "audit.html")
+    assert Path(caught.value.filename) == tmp_path / "gone" / "audit.html"
+
+
+def test_a_path_may_begin_at_the_home_folder(world, monkeypatch):
+    monkeypatch.setenv("HOME", str(world.path.parent))
+    report = cnb.audit("~/imports.db", [], config=world.config)
+    assert report.store == str(world.path)
+    report.to_html("~/audit.html")
+    assert (world.path.parent / "audit.html").exists()
+
+
+def test_the_questions_are_named_where_they_are_looked_for():
+    assert [q for q in QUESTIONS if f"``{q}``" not in cnb.audit.__doc__] == []
+
+
+# What it can't know
+
+
+def test_what_only_a_parse_tells_is_not_known_without_one(world):
+    alone = cnb.audit(world.path, [], config=world.config)
+    assert alone.answer("identity").sentence == (
+        "Identity: 12 stored conversations; 0 with other numbers of rows than messages, "
+        "ids inside and messages under other conversations not known, as nothing was parsed."
+    )
+    assert "ignores are not known, as nothing was parsed." in alone.answer("hash power").sentence
+    some = ask(world, sample=2)
+    assert "of a sample of 2: 0 with another id inside than outside" in some.answer("identity").sentence
+    assert "of a sample of 2, 0 conversations changed" in some.answer("hash power").sentence
+
+
+def test_the_sentence_about_identity_has_what_is_found(world):
+    world.claude("s2x", "other", "words", ids="s2")
+    world.import_all()
+    world.sql("UPDATE conversations SET message_count = 1 WHERE id = 's3'")
+    sentence = ask(world).answer("identity").sentence
+    assert "2 with other numbers of rows than messages" in sentence
+    assert "2 message ids that several have, 2 messages under another conversation." in sentence
+
+
+def test_the_sentence_about_integrity_says_where_the_rest_is(world):
+    world.sql(
+        "UPDATE conversations SET message_count = 3, content_hash = 'x' WHERE id = 's1'",
+        "UPDATE conversations SET content_hash = 'x' WHERE id = 's2'",
+        "UPDATE conversations SET content_hash = NULL WHERE id = 's3'",
+    )
+    answer = ask(world).answer("integrity")
+    assert answer.sentence.startswith(
+        "Integrity: the rows of 9 of 12 conversations hash to the stored hash, 1 with other messages, "
+        "1 with another number of messages (row-count, a question of identity), 1 without a stored hash;"
+    )
+    assert answer.kinds() == {"hash-differs": 1, "hash-missing": 1}
+
+
+@pytest.mark.parametrize("sample", [None, 1])
+def test_a_history_that_is_gone_is_told(world, sample):
+    world.file("s1").unlink()
+    world.sql("INSERT INTO conversations (source, id) VALUES ('gemini', '8')")
+    answer = cnb.audit(world.path, config=world.config, sample=sample).answer("identity")
+    found = [(f.kind, f.severity, f.conversation_id, f.count) for f in answer.findings if f.kind == "history-gone"]
+    assert found == [("history-gone", "note", "claude-code:s1", 1)]
+    assert "1 without a candidate any more" in answer.sentence
+    assert answer.sentence.endswith("Not looked for: histories of gemini.")
+    chosen = ask(world).answer("identity")
+    assert ("any more" in chosen.sentence, "history-gone" in chosen.kinds()) == (False, False)
+
+
+@pytest.mark.parametrize("profile", ["chatcrystal", "careful"])
+@pytest.mark.parametrize("asked", ["chatcrystal", "careful"])
+def test_no_history_of_the_samples_is_gone_by_any_rules(profile, asked):
+    config = cnb.samples.config()
+    with cnb.Store.in_memory(policy_of(profile), config) as store:
+        cnb.import_all(store, config=config, progress=False)
+        report = cnb.audit(store, config=config, profile=asked, questions=["identity"], progress=False)
+    assert "history-gone" not in report.answer("identity").kinds()
+
+
+def test_the_policy_of_a_careful_store_is_not_said_to_skip_by_size_and_time(tmp_path):
+    world = World(tmp_path, "careful")
+    world.import_all()
+    assert ask(world).answer("stale skips").sentence == (
+        "Stale skips: of the 12 candidates by size and time alone, which the policy careful does not trust, "
+        "the pinned check would skip 12; 0 of them are stale."
+    )
+
+
+def test_a_store_with_a_source_that_chatcrystal_lacks_can_be_clean(world):
+    world.sql("INSERT INTO conversations (source, id, message_count) VALUES ('gemini', '8', 0)")
+    report = ask(world)
+    assert report.ok
+    assert report.answer("coverage").kinds()["not-supported"] == 1
+
+
+def test_one_of_the_five_that_a_place_lacks_is_a_fault(monkeypatch):
+    from crystal_nb.audit import coverage, places
+
+    monkeypatch.setattr(places, "SUPPORTED_SOURCES", ("codex",))
+    assert {f.severity for f in coverage(["trae"]).findings} == {"fault"}
 
 
 def test_the_report_escapes_what_it_shows():
@@ -240,6 +345,24 @@ def test_no_quoted_text_of_an_error_is_shown_however_it_is_quoted(message):
     assert cause_of(shown) == shown
 
 
+def test_an_error_of_a_clean_up_is_shown_whole_without_secrets(world):
+    tasks = (("boom 12 password=hunter22", 1), ("boom 13 password=other-one", 2), ("no server", 3))
+    for text, number in tasks:
+        world.sql(
+            "INSERT INTO vector_cleanup_tasks (target_type, target_id, status, attempts, last_error, created_at) "
+            f"VALUES ('note', '{number}', 'pending', 3, '{text}', '2026-01-01')"
+        )
+    found = cnb.audit(world.path, [], config=world.config, questions=["integrity"]).found
+    assert [(f.evidence, f.count) for f in found] == [
+        ("note, since 2026-01-01; boom 13 password=[masked: password]", 2),
+        ("note, since 2026-01-01; no server", 1),
+    ]
+
+
+def test_a_cause_has_no_part_of_a_secret():
+    assert cause_of("boom 7 password=hunter22") == "boom n password=[masked: password]"
+
+
 # Databases of ChatCrystal and in use
 
 
@@ -326,7 +449,6 @@ def test_the_exit_codes(run, world, tmp_path):
     assert run("--db", str(world.path)).exit_code == 1
     assert run("--db", str(tmp_path / "none.db")).exit_code == 2
     assert run().exit_code == 2
-    assert run("--db", str(world.path), "--json", "--html", str(tmp_path / "a.html")).exit_code == 2
 
 
 def test_a_command_that_breaks_says_that_it_could_not_run(run, world, monkeypatch):
@@ -373,6 +495,41 @@ def test_a_page_that_can_not_be_written_is_exit_code_2_also_with_faults(run, wor
     world.edit("s1", "blue", "pink", seen=False)
     assert run("--db", str(world.path), "--html", str(tmp_path)).exit_code == 2
     assert run("--db", str(world.path), "--html", str(tmp_path / "a.html")).exit_code == 1
+
+
+def test_json_and_a_page_at_once(run, world, tmp_path):
+    result = run("--db", str(world.path), "--json", "--html", str(tmp_path / "a.html"))
+    jsonschema.validate(json.loads(result.stdout), SCHEMA)
+    assert (result.exit_code, result.stderr) == (0, f"Wrote {tmp_path / 'a.html'}\n")
+    assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_some_sources_only(run, world):
+    document = json.loads(run("codex", "--db", str(world.path), "--json").stdout)
+    assert (document["candidates"], document["ok"]) == (6, True)
+    assert any("Not looked for: histories of claude-code." in sentence for sentence in document["summary"])
+    wrong = run("cody", "--db", str(world.path))
+    assert (wrong.exit_code, "no adapter named 'cody'" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_terminal_shows_what_matters_of_each_finding(world, tmp_path, width):
+    from test_cli import on_terminal
+
+    world.claude("alone", "one")
+    world.edit("s1", "blue", "pink", seen=False)
+    words = ("audit", "--db", str(world.path), "--home", str(world.home))
+    code, text = on_terminal(tmp_path, width, *words)
+    _, _, table = text.partition("Findings")
+    header, _, *lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line) for line in table.splitlines()[1:]]
+    assert (code, header.split()) == (1, ["severity", "kind", "source", "conversation", "detail"])
+    rows = list(takewhile(lambda line: not line.startswith("Audit of"), lines))
+    first, second = (next(n for n, row in enumerate(rows) if row.startswith(s)) for s in ("fault", "note"))
+    assert rows[first].split()[1:4] == ["stale-skip", "claude-code", f"…{'claude-code:s1'[-11:]}"]
+    at = header.index("detail")
+    told = "".join(row[at:] for row in rows[first:second])
+    assert "".join(told.split()) == KINDS["stale-skip"].meaning.replace(" ", "").capitalize() + "."
+    assert "Question, evidence and count of each finding: pipe the output" in text
 
 
 def test_json_is_as_the_schema_says(run, world):

@@ -60,7 +60,14 @@ def test_nothing_is_found_in_what_the_careful_profile_made_of_sound_conversation
 
 def test_every_kind_of_finding_is_planted_somewhere():
     known = {kind for plants in PLANTS.values() for plant in plants for kind, *_ in plant.found}
-    assert set(KINDS) - known == {"undecidable", "unreadable", "other-parser", "parse-fails", "read-again"}
+    assert set(KINDS) - known == {
+        "undecidable",
+        "unreadable",
+        "other-parser",
+        "parse-fails",
+        "read-again",
+        "history-gone",
+    }
 
 
 def test_a_hash_that_moves_is_no_stale_skip(tmp_path):

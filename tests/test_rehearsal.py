@@ -169,7 +169,7 @@ def test_a_rehearsal_shows_itself(tmp_path, config):
     with cnb.Store.in_memory(cnb.PINNED, config) as store:
         rehearsal = cnb.rehearse(cnb.scan("claude-code", config=config), store, config=config)
         assert "messages" in repr(rehearsal)
-        assert "<td>messages</td>" in rehearsal._repr_html_()
+        assert ">messages</th>" in rehearsal._repr_html_()
         cnb.import_all(store, cnb.scan("claude-code", config=config), config=config)
         assert "no row would change" in repr(cnb.rehearse(cnb.scan("claude-code", config=config), store, config=config))
 

@@ -340,7 +340,7 @@ def test_progress_is_told(build):
 
 def test_results_show_no_message_text(build):
     built = build(Fake("codex"), Fake("cursor", scans=ValueError()))
-    assert repr(built) == "RemoteBuild: 1 items, 1 requests, 0 too large, 0 too short, 1 failed"
+    assert repr(built) == "RemoteBuild: 1 item, 1 request, 0 too large, 0 too short, 1 failed"
     assert SECRET not in repr(remote_batches(built.items))
 
 

@@ -76,7 +76,7 @@ def test_an_author_s_home_is_read_and_left_alone(tmp_path):
     before = state(tmp_path)
     frame = check_adapter(sound, tmp_path)
     assert failed(frame) == []
-    assert frame.filter(pl.col("check") == "candidates")["detail"].item() == "1 candidates name their files"
+    assert frame.filter(pl.col("check") == "candidates")["detail"].item() == "the file of 1 candidate is named"
     assert state(tmp_path) == before
 
 

@@ -222,3 +222,30 @@ def test_hostile_values_show_as_text():
     assert "<script" not in html
     assert html.isprintable()
     assert html.encode()
+
+
+@pytest.mark.parametrize("scenario", ["edited", "changed-unseen", "rejected"])
+def test_a_line_of_a_million_characters_is_cut_and_counted(tmp_path, scenario):
+    folder = tmp_path / ".claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    line = '{"type":"%s","uuid":"%s","timestamp":"2026-01-01T00:00:00.000Z","message":{"content":"%s"}}\n'
+    text = "<img src=x onerror=alert(1)>" + "x" * 1_000_000
+    (folder / "s.jsonl").write_text("".join(line % (kind, kind, text) for kind in ("user", "assistant")))
+    config = cnb.Config(home=tmp_path)
+    lab = ReimportLab(cnb.scan("claude-code", config=config), config=config, scenario=scenario)
+    html = lab.to_html()
+    assert "&lt;img src=x" in html
+    assert "… 1,000,028 characters, " in html
+    assert "<img" not in html
+    assert len(html) < 100_000
+
+
+def test_a_change_far_behind_what_is_shown_of_a_message_is_a_change(tmp_path):
+    folder = tmp_path / ".claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    line = '{"type":"%s","uuid":"%s","timestamp":"2026-01-01T00:00:00.000Z","message":{"content":"%s"}}\n'
+    (folder / "s.jsonl").write_text("".join(line % (k, k, "word " * 100) for k in ("user", "assistant")))
+    config = cnb.Config(home=tmp_path)
+    lab = ReimportLab(cnb.scan("claude-code", config=config), config=config, scenario="edited")
+    changes = view.row_changes(lab.scenes[0].rows, lab.scenes[1].rows)
+    assert [c.kind for c in changes if c.table == "messages"] == ["changed", "same"]

@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from crystal_nb import importer
 from crystal_nb._loop import twins
 from crystal_nb.adapters import for_profile
@@ -79,7 +81,7 @@ async def _audit(
     ----------
     store
         A store, or the path of a database: this package's or ChatCrystal's, which may be in use. Of a
-        path, a copy is read.
+        path, a copy is read; "~" is the home folder.
     candidates
         The histories behind it: a frame made by `scan`, or records. Default: all that the enabled
         adapters find. ``[]``: the store alone, and nothing is parsed.
@@ -92,7 +94,9 @@ async def _audit(
     adapters
         Adapters to use beside the enabled ones, and before registered ones of the same name.
     questions
-        Which to ask; default: all of ``audit.QUESTIONS``.
+        Which to ask: ``stale skips``, ``wasted work``, ``identity``, ``hash power``, ``integrity``,
+        ``non-determinism``, ``drift``, ``scan cost``, ``coverage``; default: all. They are a tuple, too,
+        which ``from crystal_nb.audit import QUESTIONS`` imports (``cnb.audit`` itself is this function).
     progress
         Whether to show a progress bar; default: in notebooks and on terminals.
 
@@ -132,9 +136,10 @@ async def _audit(
                 questions=asked,
                 progress=progress,
             )
-    rules = "careful" if store.policy(profile).parsers == "newest" else "chatcrystal"
+    rules, own = _rules(store.policy(profile)), _rules(store.policy(None))
     using = _adapters(rules, given, config)
-    listed = as_candidates(candidates, for_store=True) if candidates is not None else await _list(using, config, asked)
+    chosen, seen = (candidates, None) if candidates is not None else await _list(using, config, asked)
+    listed = as_candidates(chosen, for_store=True)
     parsed = await reparse_async(
         store,
         listed,
@@ -145,6 +150,7 @@ async def _audit(
         newest="drift" in asked,
         progress=progress,
     )
+    parsed = replace(parsed, scanned=seen if rules == own else None)
     facts = read_store(store) if set(asked) & {"identity", "hash power", "integrity"} else StoredFacts(())
     met = dict.fromkeys([*sources_in(store), *(c.source for c in listed)])
     if candidates is not None:
@@ -169,22 +175,33 @@ async def _audit(
     return AuditReport(tuple(answers), str(store.path or "in memory"), len(listed), len(parsed.parsed))
 
 
+def _rules(policy: Policy) -> str:
+    return "careful" if policy.parsers == "newest" else "chatcrystal"
+
+
 def _adapters(rules: str, given: list[SourceAdapter], config: Config) -> list[SourceAdapter]:
     importer.check_folders(config, given)
     enabled = {name: a for name, a in for_profile(rules).items() if name in config.enabled_sources}
     return list({**enabled, **{a.name: a for a in given}}.values())
 
 
-async def _list(using: Iterable[SourceAdapter], config: Config, asked: tuple[Question, ...]) -> list[Candidate]:
-    """Candidates of all sources; one that fails is left to the question about scan cost, where that is asked."""
+async def _list(
+    using: Iterable[SourceAdapter], config: Config, asked: tuple[Question, ...]
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """Candidates of all sources, and which these are.
+
+    One that fails is left to the question about scan cost, where that is asked.
+    """
     found: list[Candidate] = []
+    scanned: list[str] = []
     for adapter in using:
         try:
             found += await importer.collect(adapter, config)
+            scanned.append(adapter.name)
         except Exception:
             if "scan cost" not in asked:
                 raise
-    return found
+    return found, tuple(scanned)
 
 
 audit, audit_async = twins(_audit)

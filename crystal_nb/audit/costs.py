@@ -15,9 +15,9 @@ from crystal_nb.adapters import for_profile
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.audit.counting import Counts, counted, watched_places
 from crystal_nb.audit.findings import Answer, Finding, error_text, finding
-from crystal_nb.audit.findings import counted as counted_words
 from crystal_nb.audit.reparse import Reparses
 from crystal_nb.config import Config, checked
+from crystal_nb.records import counted as told
 
 __all__ = ["scan_cost", "scan_cost_async"]
 
@@ -85,8 +85,11 @@ async def _scan_cost(
 
 
 def _words(c: Counts) -> str:
-    opened, queries = c.files_opened + c.databases_opened, counted_words(c.queries, "query")
-    return f"{opened:,} files and databases, read {counted_words(c.bytes_read, 'byte')} of files and run {queries}"
+    return f"{_opened(c)}, read {told(c.bytes_read, 'byte')} of files and run {told(c.queries, 'query')}"
+
+
+def _opened(c: Counts) -> str:
+    return f"{told(c.files_opened, 'file')} and {told(c.databases_opened, 'database')}"
 
 
 async def _measured(adapter: SourceAdapter, config: Config) -> dict[str, Counts]:
@@ -119,8 +122,8 @@ def _found(source: str, phases: Mapping[str, Counts]) -> Iterator[Finding]:
         c = phases.get(phase)
         if c is not None and c.files_opened + c.databases_opened:
             evidence = (
-                f"{c.conversations:,} conversations: {c.files_opened:,} files and {c.databases_opened:,} databases"
-                f" opened, {c.bytes_read:,} bytes of files read, {c.queries:,} queries"
+                f"{told(c.conversations, 'conversation')}: {_opened(c)} opened,"
+                f" {told(c.bytes_read, 'byte')} of files read, {told(c.queries, 'query')}"
             )
             yield finding(f"{phase}-reads", source, None, evidence, c.files_opened + c.databases_opened)
 
@@ -133,10 +136,9 @@ def _read_again(candidates: Reparses) -> Iterator[Finding]:
         cost = candidates.costs.get(source)
         shared = {path: n for path, n in counts.items() if n > 1}
         if shared and cost is not None and cost.files_opened + cost.databases_opened >= counts.total():
-            opened = f"{cost.files_opened:,} files and {cost.databases_opened:,} databases opened"
             evidence = (
-                f"{sum(shared.values()):,} conversations of {len(shared):,} shared files;"
-                f" {opened} to parse {counts.total():,}"
+                f"{sum(shared.values()):,} conversations of {told(len(shared), 'shared file')};"
+                f" {_opened(cost)} opened to parse {counts.total():,}"
             )
             yield finding("read-again", source, None, evidence, sum(shared.values()))
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from crystal_nb.audit.findings import Answer, Finding, counted, finding
+from crystal_nb.audit.findings import Answer, Finding, finding
 from crystal_nb.audit.reparse import Reparsed, Reparses
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 from crystal_nb.store_schema import columns_of
 

@@ -12,6 +12,7 @@ from crystal_nb import ecma
 from crystal_nb.errors import ConfigError, CrystalError
 from crystal_nb.identity import namespace
 from crystal_nb.records import printable
+from crystal_nb.redaction import Masker
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +26,6 @@ __all__ = [
     "Question",
     "Severity",
     "checked_questions",
-    "counted",
     "finding",
 ]
 
@@ -84,6 +84,7 @@ KINDS: Mapping[str, Kind] = {
     "shared-message-id": Kind("identity", "fault", "message ids that several conversations have"),
     "stolen-rows": Kind("identity", "fault", "messages of the conversation that stand under another one"),
     "collapsed-rows": Kind("identity", "fault", "messages of the conversation that have one id and became one row"),
+    "history-gone": Kind("identity", "note", "stored conversations that have no candidate any more"),
     "row-count": Kind(
         "identity", "fault", "the conversation says that it has another number of messages than it has rows"
     ),
@@ -224,17 +225,6 @@ class Answer(Struct, frozen=True):
         return "\n".join(lines)
 
 
-def counted(number: int, thing: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "cause"), counted(2000, "query")
-    ('1 cause', '2,000 queries')
-    """
-    if number == 1:
-        return f"1 {thing}"
-    return f"{number:,} {thing[:-1]}ies" if thing.endswith("y") else f"{number:,} {thing}s"
-
-
 _CAUSE_LENGTH = 120
 _CAUSE_STEPS = (
     (re.compile(r"(?s)[\"“„«`](?:.*[\"”»`]|.*)"), "‘…’"),
@@ -242,21 +232,25 @@ _CAUSE_STEPS = (
     (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:;,()]+){2,}[\\/]?"), "<path>"),
     (re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"), "<id>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,}\b"), "<id>"),
-    (re.compile(r"\d+(?:[.,]\d+)*"), "n"),
 )
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def cause_of(message: Any) -> str:
-    """An error's message without what differs from case to case, and without quoted text.
+def cause_of(message: Any, *, numbers: bool = False) -> str:
+    """An error's message without what differs from case to case, without quoted text and secrets.
 
-    From the first quotation mark to the last, since a quoted text may hold some of its own.
+    From the first quotation mark to the last, since a quoted text may hold some of its own. Secrets are
+    masked first, as their rules know them with their digits; with `numbers`, other digits stay.
 
     >>> cause_of('/srv/a/b.jsonl: line 7: "hello" is not valid JSON')
     '<path>: line n: ‘…’ is not valid JSON'
     """
     text = "no message" if message is None else ecma.to_text(message)
+    text = Masker().text(text[:10_000])
     for pattern, name in _CAUSE_STEPS:
-        text = pattern.sub(name, text[:10_000])
+        text = pattern.sub(name, text)
+    if not numbers:
+        text = _NUMBER.sub("n", text)
     text = printable(" ".join(text.split()))
     return text if len(text) <= _CAUSE_LENGTH else f"{text[:_CAUSE_LENGTH]}…"
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from crystal_nb.audit.findings import Answer, Finding, Severity, finding
+from crystal_nb.audit.gone import gone, not_scanned
 from crystal_nb.audit.reparse import Reparsed, Reparses
 from crystal_nb.audit.stored import Stored, StoredFacts, as_facts
 from crystal_nb.identity import namespace, namespace_collisions
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 
 __all__ = ["identity"]
@@ -42,8 +44,8 @@ def identity(store: Store, candidates: Reparses | None = None, *, facts: StoredF
     """
     from crystal_nb.audit.tables import table
 
-    known, parsed = as_facts(facts or store).conversations, () if candidates is None else candidates.parsed
-    listed = [] if candidates is None else [(c.source, str(c.id)) for c in candidates.candidates]
+    known, reparses = as_facts(facts or store).conversations, candidates or Reparses((), (), store.policy(None))
+    parsed, listed = reparses.parsed, [(c.source, str(c.id)) for c in reparses.candidates]
     drifted = {(c.source, c.candidate_id or c.id): c.parsed_id or c.id for c in known if _drifts(c)}
     drifted |= {r.key: str(r.parsed_id) for r in parsed if r.error is None and r.parsed_id != r.key[1]}
     findings = [
@@ -54,13 +56,29 @@ def identity(store: Store, candidates: Reparses | None = None, *, facts: StoredF
     ]
     with store.reported():
         findings += [] if store.layout.by_position else _lost(store, parsed)
+    findings += gone(known, reparses)
     rows = [_row(source, [c for c in known if c.source == source], drifted) for source in _sources(known)]
-    short = sum(row["incomplete"] for row in rows)
-    sentence = (
-        f"Identity: {len(known):,} stored conversations; {len(drifted):,} with another id inside than outside, "
-        f"{short:,} with fewer rows than messages."
-    )
+    sentence = f"Identity: {counted(len(known), 'stored conversation')}; {', '.join(_told(findings, reparses))}."
+    if unseen := not_scanned(known, reparses):
+        sentence += f" Not looked for: histories of {', '.join(unseen)}."
     return Answer("identity", sentence, tuple(findings), {"ids": table("ids", rows)})
+
+
+def _told(findings: Sequence[Finding], reparses: Reparses) -> Iterator[str]:
+    """What the sentence says of them; where not all was parsed, also of how many."""
+    number, messages = Counter(f.kind for f in findings), Counter[str]()
+    for f in findings:
+        messages[f.kind] += f.count
+    yield f"{number['row-count']:,} with other numbers of rows than messages"
+    if reparses.scanned is not None:
+        yield f"{messages['history-gone']:,} without a candidate any more"
+    if not reparses.parsed:
+        yield "ids inside and messages under other conversations not known, as nothing was parsed"
+        return
+    of = f"of a sample of {len(reparses.parsed):,}: " if reparses.is_sample else ""
+    yield f"{of}{number['id-differs']:,} with another id inside than outside"
+    yield f"{counted(messages['shared-message-id'], 'message id')} that several have"
+    yield f"{counted(messages['stolen-rows'], 'message')} under another conversation"
 
 
 def _sources(known: Iterable[Stored]) -> list[str]:

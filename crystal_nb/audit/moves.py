@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from crystal_nb.audit.findings import Answer, counted, finding
+from crystal_nb.audit.findings import Answer, finding
 from crystal_nb.audit.reparse import Reparsed, Reparses, as_reparses
 from crystal_nb.candidates import Candidates
 from crystal_nb.config import Config
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 
 __all__ = ["non_determinism"]

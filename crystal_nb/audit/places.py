@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from crystal_nb.adapters import registered
-from crystal_nb.audit.findings import Answer, finding
-from crystal_nb.config import Config, checked
+from crystal_nb.audit.findings import Answer, Severity, finding
+from crystal_nb.config import BUILT_IN_SOURCES, Config, checked
 from crystal_nb.discovery import data_folder
 from crystal_nb.errors import CrystalError, RemotePayloadError
 from crystal_nb.identity import namespace
@@ -32,6 +32,8 @@ def coverage(sources: Iterable[str] | None = None, *, config: Config | None = No
     """In which of the places that must know a source each of these is.
 
     Each place is asked: a configuration without any source is loaded, a payload of the source is checked.
+    A place that lacks one of the five pinned sources is a fault. That it lacks another one is a note: the
+    pinned importer has no such source.
 
     Parameters
     ----------
@@ -68,12 +70,19 @@ def coverage(sources: Iterable[str] | None = None, *, config: Config | None = No
                 "watched": adapter is not None and data_folder(adapter, config) is not None,
             }
         )
-    findings = [finding(kind, row["source"]) for row in rows for place, kind in _PLACES.items() if not row[place]]
+    findings = [
+        finding(kind, row["source"], severity=_severity(row["source"]))
+        for row in rows
+        for place, kind in _PLACES.items()
+        if not row[place]
+    ]
     full = sum(all(row[place] for place in _PLACES) for row in rows)
-    sentence = (
-        f"Coverage: {full:,} of {len(rows):,} sources are in all of the {len(_PLACES)} places that must know them."
-    )
+    sentence = f"Coverage: all of the {len(_PLACES)} places that must know a source have {full:,} of {len(rows):,}."
     return Answer("coverage", sentence, tuple(findings), {"coverage": table("coverage", rows)})
+
+
+def _severity(source: str) -> Severity | None:
+    return None if source in BUILT_IN_SOURCES else "note"
 
 
 def _restored() -> tuple[str, ...]:

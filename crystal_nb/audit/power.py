@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crystal_nb.audit.findings import Answer, Finding, counted, finding
+from crystal_nb.audit.findings import Answer, Finding, finding
 from crystal_nb.audit.reparse import Reparsed, Reparses
 from crystal_nb.audit.stored import EXCLUDED, Stored, StoredFacts, as_facts
 from crystal_nb.hashing import HASH_FIELDS
 from crystal_nb.identity import namespace
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 
 __all__ = ["hash_power"]
@@ -54,9 +55,14 @@ def hash_power(store: Store, candidates: Reparses | None = None, *, facts: Store
     findings = [*_duplicates(known.conversations), *_ignored(ignored)]
     useless = sum(not (row["groups"] or row["versions"]) for row in rows if row["hashed"])
     touched = {(s.source, s.id) for found in ignored.values() for s in found}
+    changes = f"{counted(len(touched), 'conversation')} changed in ways that the hash ignores"
+    if candidates is None or not candidates.parsed:
+        changes = "changes that the hash ignores are not known, as nothing was parsed"
+    elif candidates.is_sample:
+        changes = f"of a sample of {len(candidates.parsed):,}, {changes}"
     sentence = (
         f"Hash power: {len(HASH_FIELDS) - useless} of {len(HASH_FIELDS)} hashed fields tell conversations or versions"
-        f" apart that nothing else does; {counted(len(touched), 'conversation')} changed in ways that the hash ignores."
+        f" apart that nothing else does; {changes}."
     )
     return Answer("hash power", sentence, tuple(findings), {"power": table("power", rows)})
 

@@ -126,6 +126,8 @@ class Reparses(Struct, frozen=True):
     seed: int = 0
     costs: Mapping[str, Counts] = {}
     """What the first parses cost, by source."""
+    scanned: tuple[str, ...] | None = None
+    """Sources of which these are all candidates by the store's own rules; None: somebody chose others."""
 
 
 async def _reparse(

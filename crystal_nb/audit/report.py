@@ -6,14 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from crystal_nb.audit.findings import KINDS, Answer, Finding, counted
+from crystal_nb import charts
+from crystal_nb.audit.findings import KINDS, Answer, Finding
 from crystal_nb.errors import ConfigError
-from crystal_nb.records import printable
+from crystal_nb.records import counted, printable
+from crystal_nb.store_open import expanded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,10 +89,10 @@ class AuditReport(Struct, frozen=True):
     def headline(self) -> str:
         """The outcome in one line."""
         counts = self.counts()
-        parsed = f"{self.parsed:,} of {self.candidates:,}" if self.parsed != self.candidates else f"{self.parsed:,}"
+        parsed = f"{self.parsed:,} of " if self.parsed != self.candidates else ""
         return (
             f"Audit of {printable(self.store)}: {counted(counts['fault'], 'fault')}, "
-            f"{counted(counts['note'], 'note')}; {parsed} candidates parsed"
+            f"{counted(counts['note'], 'note')}; {parsed}{counted(self.candidates, 'candidate')} parsed"
         )
 
     def summary(self) -> list[str]:
@@ -114,7 +115,25 @@ class AuditReport(Struct, frozen=True):
             for (s, k), n in sorted(kinds.items())
         ]
         sentences = "".join(f"<li>{escape(printable(answer.sentence))}</li>" for answer in self.answers)
-        return f"<p><b>{escape(self.headline())}</b></p><ul>{sentences}</ul>{_html_table('Found', rows)}"
+        found = charts.bars("Found", rows, "findings").to_html() if rows else ""
+        return f"<p><b>{escape(self.headline())}</b></p><ul>{sentences}</ul>{found}{self._scans_html()}"
+
+    def scans(self) -> charts.Chart:
+        """Bytes that the scan of each source read, and a second one within the time that lists are kept.
+
+        >>> AuditReport(()).scans().rows
+        ()
+        """
+        counts: dict[str, Counter[str]] = {}
+        costs = self.tables.get("costs")
+        for row in costs.iter_rows(named=True) if costs is not None else ():
+            if row["phase"] in ("scan", "scan again"):
+                counts.setdefault(row["source"], Counter())[row["phase"]] += row["bytes_read"]
+        return charts.stacked("Bytes read by scans", "source", "phase", counts)
+
+    def _scans_html(self) -> str:
+        chart = self.scans()
+        return chart.to_html() if chart.rows else ""
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page of its own with every finding and every table, all text escaped.
@@ -122,12 +141,19 @@ class AuditReport(Struct, frozen=True):
         Parameters
         ----------
         path
-            Where to write it, too.
+            Where to write it, too; "~" is the home folder.
+
+        Raises
+        ------
+        OSError
+            If it can't be written there, such as into a folder that is not there; it names the file.
 
         >>> AuditReport(()).to_html().startswith("<!doctype html>")
         True
         """
-        found = _html_table("Findings", self._finding_rows())
+        kinds = charts.counted("Findings by kind", "kind", Counter(f"{f.severity}: {f.kind}" for f in self.found))
+        found = (kinds.to_html() if self.found else "") + self._scans_html()
+        found += _html_table("Findings", self._finding_rows())
         tables = "".join(
             f"<h2>{escape(a.question.capitalize())}</h2><p>{escape(printable(a.sentence))}</p>"
             + "".join(_html_table(name, list(frame.iter_rows(named=True))) for name, frame in a.tables.items())
@@ -138,7 +164,7 @@ class AuditReport(Struct, frozen=True):
             f"<style>{_STYLE}</style></head><body><h1>{escape(self.headline())}</h1>{found}{tables}</body></html>\n"
         )
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            expanded(path).write_text(page, encoding="utf-8")
         return page
 
     def document(self) -> dict[str, Any]:

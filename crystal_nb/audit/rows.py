@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crystal_nb import ecma
-from crystal_nb.audit.findings import Answer, Finding, cause_of, counted, finding
-from crystal_nb.audit.stored import StoredFacts, as_facts
+from crystal_nb.audit.findings import Answer, Finding, cause_of, finding
+from crystal_nb.audit.stored import Stored, StoredFacts, as_facts
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 from crystal_nb.store_schema import columns_of
 
@@ -53,8 +54,8 @@ def integrity(store: Store, *, facts: StoredFacts | None = None) -> Answer:
     sound = sum(row["equal"] for row in rows)
     errors = sum(row["entries"] for row in causes)
     sentence = (
-        f"Integrity: the rows of {sound:,} of {len(known.conversations):,} conversations hash to the stored hash; "
-        f"the import log has {counted(errors, 'error')} of {counted(len(causes), 'cause')}."
+        f"Integrity: the rows of {sound:,} of {counted(len(known.conversations), 'conversation')} hash to the stored"
+        f" hash{_rest(known)}; the import log has {counted(errors, 'error')} of {counted(len(causes), 'cause')}."
     )
     tables = {"integrity": table("integrity", rows), "causes": table("causes", causes)}
     return Answer("integrity", sentence, tuple(findings), tables)
@@ -65,10 +66,28 @@ def _hashes(known: StoredFacts) -> Iterator[Finding]:
     for c in known.conversations:
         if c.content_hash is None:
             missing[c.source] += 1
-        elif not c.is_sound and c.message_count in (None, c.rows):
-            yield finding("hash-differs", c.source, c.id, f"stored {c.content_hash[:12]}; {c.rows:,} rows")
+        elif not c.is_sound and not _is_miscounted(c):
+            yield finding("hash-differs", c.source, c.id, f"stored {c.content_hash[:12]}; {counted(c.rows, 'row')}")
     for source, number in missing.items():
-        yield finding("hash-missing", source, None, f"{number:,} conversations", number)
+        yield finding("hash-missing", source, None, counted(number, "conversation"), number)
+
+
+def _is_miscounted(c: Stored) -> bool:
+    return c.message_count not in (None, c.rows)
+
+
+def _rest(known: StoredFacts) -> str:
+    """Those that don't, by where they are found."""
+    others = [c for c in known.conversations if not c.is_sound]
+    unknown = sum(c.content_hash is None for c in others)
+    miscounted = sum(c.content_hash is not None and _is_miscounted(c) for c in others)
+    parts = {
+        "with other messages": len(others) - unknown - miscounted,
+        "with another number of messages (row-count, a question of identity)": miscounted,
+        "without a stored hash": unknown,
+    }
+    told = ", ".join(f"{number:,} {what}" for what, number in parts.items() if number)
+    return f", {told}" if told else ""
 
 
 def _row(source: str, known: StoredFacts) -> dict[str, Any]:
@@ -131,15 +150,17 @@ def _ms(value: Any) -> int | None:
 
 
 def _tasks(connection: sqlite3.Connection) -> Iterator[Finding]:
-    groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for kind, status, attempts, error, at in _select(
         connection, "vector_cleanup_tasks", "target_type", "status", "attempts", "last_error", "created_at"
     ):
         if status in ("pending", "failed", "error", "running", "processing"):
-            groups["clean-up-fails" if attempts and error else "clean-up-waits", str(kind)].append((at, error))
-    for (name, kind), found in groups.items():
+            fails = bool(attempts and error)
+            name, cause = ("clean-up-fails", cause_of(error)) if fails else ("clean-up-waits", "")
+            groups[name, str(kind), cause].append((at, error))
+    for (name, kind, _), found in groups.items():
         since = min((str(at) for at, _ in found if at is not None), default="?")
-        cause = f"; {cause_of(found[-1][1])}" if name == "clean-up-fails" else ""
+        cause = f"; {cause_of(found[-1][1], numbers=True)}" if name == "clean-up-fails" else ""
         yield finding(name, None, None, f"{kind}, since {since}{cause}", len(found))
 
 
@@ -169,18 +190,18 @@ def _causes(connection: sqlite3.Connection) -> list[dict[str, Any]]:
 def _orphans(store: Store, messages: int) -> Iterator[Finding]:
     connection, owner = store.connection, store.layout.owner
     if messages:
-        yield finding("orphan-messages", None, None, f"{messages:,} rows of messages", messages)
+        yield finding("orphan-messages", None, None, f"{counted(messages, 'row')} of messages", messages)
     if set(owner) <= set(columns_of(connection, "notes")):
         match = " AND ".join(f"c.{'source' if name == 'source' else 'id'} = n.{name}" for name in owner)
         query = f"SELECT count(*) FROM notes n WHERE NOT EXISTS (SELECT 1 FROM conversations c WHERE {match})"
         (count,) = connection.execute(query).fetchone()
         if count:
-            yield finding("orphan-notes", None, None, f"{count:,} notes", count)
+            yield finding("orphan-notes", None, None, counted(count, "note"), count)
     for table in _tables_of_notes(connection):
         query = f'SELECT count(*) FROM "{table}" t WHERE note_id NOT IN (SELECT id FROM notes WHERE id IS NOT NULL)'
         (count,) = connection.execute(query).fetchone()
         if count:
-            yield finding("orphan-rows", None, None, f"{table}: {count:,} rows", count)
+            yield finding("orphan-rows", None, None, f"{table}: {counted(count, 'row')}", count)
 
 
 def _tables_of_notes(connection: sqlite3.Connection) -> list[str]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import comb, exp, lgamma, log
 from typing import Any
 
-from crystal_nb.audit.findings import Answer, Finding, counted, finding
+from crystal_nb.audit.findings import Answer, Finding, finding
 from crystal_nb.audit.reparse import Reparsed, Reparses, as_reparses
 from crystal_nb.candidates import Candidates
 from crystal_nb.config import Config
+from crystal_nb.records import counted
 from crystal_nb.store import Store
 
 __all__ = ["stale_skips", "upper_bound", "wasted_work"]
@@ -150,10 +151,14 @@ def _sentence(reparses: Reparses, counts: Mapping[str, int], bound: float | None
     if not parsed:
         return "Stale skips: not known, as nothing was parsed."
     of = f"a sample of {parsed:,} of the {all_of:,}" if reparses.is_sample else f"the {all_of:,}"
+    candidates = "candidate" if all_of == 1 else "candidates"
+    policy, check = reparses.policy, "the pinned check"
+    if policy.fingerprint:
+        check = f"by size and time alone, which the policy {policy.name} does not trust, the pinned check"
     if not skipped:
-        return f"Stale skips: the pinned check would skip none of {of} candidates."
+        return f"Stale skips: {check} would skip none of {of} {candidates}."
     found = f"{stale:,} of them {'is' if stale == 1 else 'are'} stale"
-    text = f"Stale skips: of {of} candidates the pinned check would skip {skipped:,}; {found}"
+    text = f"Stale skips: of {of} {candidates} {check} would skip {skipped:,}; {found}"
     if open_:
         text += f", {open_:,} can't be decided"
     if bound is None:
@@ -205,10 +210,10 @@ def wasted_work(
         }
         for (source, kind, path), found in groups.items()
     ]
-    of = f"{'a sample of ' if reparses.is_sample else ''}{len(reparses.parsed):,}"
+    of = f"{'a sample of ' if reparses.is_sample else ''}{counted(len(reparses.parsed), 'candidate')}"
     counts = ", ".join(f"{n:,} {kind}" for kind, n in Counter(kind for kind, _ in wasted).items())
     named = f" ({counts})" if counts else ""
-    sentence = f"Wasted work: of {of} candidates the next import parses {len(wasted):,} for nothing{named}."
+    sentence = f"Wasted work: of {of} the next import parses {len(wasted):,} for nothing{named}."
     if not reparses.parsed:
         sentence = "Wasted work: not known, as nothing was parsed."
     return Answer("wasted work", sentence, tuple(findings), {"waste": table("waste", rows)})

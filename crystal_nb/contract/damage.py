@@ -28,7 +28,7 @@ from crystal_nb.contract.stage import (
 )
 from crystal_nb.errors import ParseError
 from crystal_nb.hashing import hash_input
-from crystal_nb.records import Candidate
+from crystal_nb.records import Candidate, counted
 
 __all__ = ["CHECKS"]
 
@@ -86,7 +86,8 @@ def truncated(stage: Stage) -> str:
         _for_all(st.integers(0, len(data.rstrip()) - 1), _cut_document, stage, candidate, parsed, data)
     if not (files or documents):
         raise CannotCheck("the samples are neither files of lines nor JSON documents")
-    return f"{len(files)} files of lines, {len(documents)} documents, cut at up to {_EXAMPLES} places each"
+    cut = f"{counted(len(files), 'file')} of lines, {counted(len(documents), 'document')}"
+    return f"{cut}, cut at up to {_EXAMPLES} places each"
 
 
 class _Cuts:
@@ -146,7 +147,7 @@ def _cut_document(cut: int, stage: Stage, candidate: Candidate, parsed: Parsed, 
         return
     if digest(got) != digest(parsed):
         count = len(got.conversation.messages)
-        raise Failed(f"{ecma.to_text(candidate.id)}: a document cut at byte {cut} reads as {count} messages")
+        raise Failed(f"{ecma.to_text(candidate.id)}: a document cut at byte {cut} reads as {counted(count, 'message')}")
 
 
 @check("damage", "garbled")
@@ -160,7 +161,7 @@ def garbled(stage: Stage) -> str:
         data = Path(candidate.file_path).read_bytes()
         changes = st.tuples(st.integers(0, max(0, len(data) - 1)), noise)
         _for_all(changes, _garble, stage, candidate, data)
-    return f"{len(chosen)} files with up to {_EXAMPLES} damages each"
+    return f"{counted(len(chosen), 'file')} with up to {_EXAMPLES} damages each"
 
 
 def _garble(change: tuple[int, bytes], stage: Stage, candidate: Candidate, data: bytes) -> None:
@@ -222,7 +223,7 @@ def crlf(stage: Stage) -> str:
             got, count = _read(stage, candidate, data.replace(b"\n", b"\r\n"), "with CRLF"), count + 1
             if digest(got) != digest(parsed) or _told(got) != _told(parsed):
                 raise Failed(f"{ecma.to_text(candidate.id)}: with CRLF it reads differently")
-    return f"{count} files read the same"
+    return f"{counted(count, 'file')} read the same"
 
 
 def _told(parsed: Parsed) -> list[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from crystal_nb import ecma, importer
 from crystal_nb.config import BUILT_IN_SOURCES, Config
 from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, check, detect_now, scan_now
 from crystal_nb.errors import ScanError
-from crystal_nb.records import Candidate, SourceInfo
+from crystal_nb.records import Candidate, SourceInfo, counted
 
 __all__ = ["CHECKS"]
 
@@ -39,13 +39,13 @@ def empty(stage: Stage) -> str:
 def _nothing(stage: Stage, config: Config, where: str) -> str:
     info = detect_now(stage.adapter, config)
     if info is not None:
-        raise Failed(f"detect counts {info.conversation_count} conversations {where}")
+        raise Failed(f"detect counts {counted(info.conversation_count, 'conversation')} {where}")
     try:
         found = scan_now(stage.adapter, config)
     except ScanError as error:
         return f"detect gives None {where}; scan refuses: {error.reason}"
     if found:
-        raise Failed(f"scan lists {len(found)} candidates {where}")
+        raise Failed(f"scan lists {counted(len(found), 'candidate')} {where}")
     return f"detect gives None and scan lists nothing {where}"
 
 
@@ -57,7 +57,7 @@ def found(stage: Stage) -> str:
         raise Failed(f"detect gives {info!r} for the sample home")
     if (info.name, info.display_name) != (adapter.name, adapter.display_name):
         raise Failed(f"detect names {info.name!r}, {info.display_name!r}; the adapter {adapter.name!r}")
-    return f"{info.conversation_count} conversations in {info.data_dir.replace(str(stage.home), '~')}"
+    return f"{counted(info.conversation_count, 'conversation')} in {info.data_dir.replace(str(stage.home), '~')}"
 
 
 @check("discovery", "detect agrees with scan")
@@ -66,7 +66,7 @@ def agrees(stage: Stage) -> str:
     info, listed = detect_now(stage.adapter, stage.config()), scan_now(stage.adapter, stage.config())
     count = info.conversation_count if info else 0
     if count != len(listed):
-        raise Failed(f"detect counts {count} conversations, scan lists {len(listed)}")
+        raise Failed(f"detect counts {counted(count, 'conversation')}, scan lists {len(listed)}")
     return f"both have {count}"
 
 
@@ -79,7 +79,7 @@ def candidates(stage: Stage) -> str:
         raise Failed("not as documented", wrong)
     if not listed:
         raise CannotCheck("the scan finds no conversation in the sample home")
-    return f"{len(listed)} candidates name their files"
+    return f"the file of {counted(len(listed), 'candidate')} is named"
 
 
 def _wrong(candidate: Candidate, name: str) -> Iterator[str]:
@@ -135,10 +135,10 @@ def switched(stage: Stage) -> str:
         on = importer.find_candidates(config=stage.config(enabled_sources=(name,)))
         off = importer.find_candidates(config=stage.config(enabled_sources=()))
     if len(on) != count or any(c.source != name for c in on):
-        raise Failed(f"enabled, a scan lists {len(on)} candidates of {sorted({str(c.source) for c in on})}")
+        raise Failed(f"enabled, a scan lists {counted(len(on), 'candidate')} of {sorted({str(c.source) for c in on})}")
     if off:
-        raise Failed(f"switched off, a scan still lists {len(off)} candidates")
-    return f"{len(on)} candidates when on, none when off"
+        raise Failed(f"switched off, a scan still lists {counted(len(off), 'candidate')}")
+    return f"{counted(len(on), 'candidate')} when on, none when off"
 
 
 CHECKS: tuple[Check, ...] = (absent, empty, found, agrees, candidates, default, restored, switched)

@@ -9,6 +9,7 @@ from crystal_nb import ecma
 from crystal_nb.contract.reading import ids_of, moved, reading
 from crystal_nb.contract.stage import Check, Failed, Stage, check
 from crystal_nb.identity import namespace, namespace_collisions
+from crystal_nb.records import counted
 
 __all__ = ["CHECKS"]
 
@@ -27,7 +28,7 @@ def candidates_unique(stage: Stage) -> str:
     """No two candidates of the samples have one id."""
     if double := _double(s.id for s in stage.samples):
         raise Failed("several candidates have one id", double)
-    return f"{len(stage.samples)} candidates, as many ids"
+    return f"{counted(len(stage.samples), 'candidate')}, as many ids"
 
 
 @check("identity", "message ids unique")
@@ -42,7 +43,7 @@ def messages_unique(stage: Stage) -> str:
         wrong += [f"{name}: message {n} has no id" for n, id in enumerate(ids) if not ecma.truthy(id)]
     if wrong:
         raise Failed("not unique", wrong)
-    return f"{count:,} messages, each with an id of its own"
+    return f"{counted(count, 'message')}, each with an id of its own"
 
 
 def _double(ids: Iterable[Hashable]) -> list[str]:
@@ -71,7 +72,7 @@ def same_id(stage: Stage) -> str:
     ]
     if apart:
         raise Failed("the parse gives another id", apart)
-    return f"{len(stage.parsed)} conversations keep their candidate's id"
+    return f"{counted(len(stage.parsed), 'conversation')} with the candidate's id"
 
 
 CHECKS: tuple[Check, ...] = (stable, candidates_unique, messages_unique, namespaced, same_id)

@@ -14,7 +14,7 @@ from crystal_nb import ecma
 from crystal_nb.adapters.base import Parsed
 from crystal_nb.adapters.jsonl import node_line_bounds
 from crystal_nb.contract.stage import Check, Failed, Stage, are_lines, check
-from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message
+from crystal_nb.records import Candidate, Conversation, Fate, FateStatus, Message, counted
 
 __all__ = ["CHECKS"]
 
@@ -35,7 +35,7 @@ def schema(stage: Stage) -> str:
     wrong = [f"{ecma.to_text(c.id)}: {what}" for c, p in stage.parsed for what in _wrong_types(p, stage.adapter.name)]
     if wrong:
         raise Failed("not of the documented types", wrong)
-    return f"{sum(len(p.conversation.messages) for _, p in stage.parsed):,} messages of the documented types"
+    return f"{counted(sum(len(p.conversation.messages) for _, p in stage.parsed), 'message')} of the documented types"
 
 
 def _wrong_types(parsed: Parsed, name: str) -> Iterator[str]:
@@ -78,7 +78,7 @@ def order(stage: Stage) -> str:
     wrong = [ecma.to_text(c.id) for c, p in stage.parsed if not (_by_time(p) or _by_record(p))]
     if wrong:
         raise Failed("neither in the order of time nor of the records", wrong)
-    return f"{len(stage.parsed)} conversations in order"
+    return f"{counted(len(stage.parsed), 'conversation')} in order"
 
 
 def _by_time(parsed: Parsed) -> bool:
@@ -110,7 +110,7 @@ def fates(stage: Stage) -> str:
 def _wrong_fates(candidate: Candidate, parsed: Parsed) -> Iterator[str]:
     found, count = parsed.fates, len(parsed.conversation.messages)
     if count and not any(f.status in ("kept", "merged") for f in found):
-        yield f"{count} messages, and no record is kept"
+        yield f"{counted(count, 'message')}, and no record is kept"
     for number, fate in enumerate(found):
         if fate.status not in get_args(FateStatus):
             yield f"fates[{number}]: status {fate.status!r}"

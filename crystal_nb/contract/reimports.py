@@ -16,6 +16,7 @@ from crystal_nb.contract.stage import CannotCheck, Check, Failed, Stage, check, 
 from crystal_nb.contract.writers import WRITERS
 from crystal_nb.errors import ConfigError
 from crystal_nb.policy import CAREFUL, PINNED, Policy
+from crystal_nb.records import counted
 from crystal_nb.reimport import import_all
 from crystal_nb.remote import SUPPORTED_SOURCES, remote_item, validate_remote
 from crystal_nb.report import ImportReport
@@ -124,7 +125,7 @@ def stored_rows(stage: Stage) -> str:
         raise Failed("not stored as parsed", wrong)
     if not count:
         raise CannotCheck("no sample has two messages, so none is stored")
-    return f"{count} conversations stored and read back"
+    return f"{counted(count, 'conversation')} stored and read back"
 
 
 def _told_elsewhere(stage: Stage) -> set[Any]:
@@ -176,7 +177,7 @@ def payload(stage: Stage) -> str:
     if refused:
         raise Failed("a server refuses these", [f"{path}: {reason}" for path, _, reason in refused])
     as_another = f", sent as {name}'s, since a server takes no source of another name than {_SUPPORTED}"
-    return _items(items) + (as_another if name != stage.adapter.name else "")
+    return counted(len(items), "item") + (as_another if name != stage.adapter.name else "")
 
 
 @check("remote", "unsupported source")
@@ -186,12 +187,9 @@ def unsupported(stage: Stage) -> str:
     items = [_item(stage, c, p, name) for c, p in stage.parsed]
     rules = [rule for _, rule, _ in _refused(items)]
     if rules != ["supported-source"] * len(items):
-        raise Failed(f"of {_items(items)} of {name!r} {rules.count('supported-source')} are refused for their source")
-    return f"{_items(items)} of {name} refused"
-
-
-def _items(items: list[dict[str, Any]]) -> str:
-    return f"{len(items)} item{'' if len(items) == 1 else 's'}"
+        sent = counted(len(items), "item")
+        raise Failed(f"of {sent} of {name!r} {rules.count('supported-source')} are refused for their source")
+    return f"{counted(len(items), 'item')} of {name} refused"
 
 
 def _item(stage: Stage, candidate: Any, parsed: Any, name: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import sqlite3
 import tempfile
@@ -31,6 +32,8 @@ __all__ = ["Scene", "Staged", "World", "staged"]
 
 _START_NS = 1_767_600_000_000_000_000
 _SECOND_NS = 1_000_000_000
+_ROOM = 40
+"""Characters of a message in the rows of a scene."""
 
 
 class Scene(Struct, frozen=True):
@@ -223,16 +226,18 @@ class World:
                 yield f"messages of {id} don't fit its hash"
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """Rows as people look at them, long texts cut by SQLite."""
+        """Rows as people look at them; a long text is cut, and its digest tells it from another one."""
         return {
             "conversations": self.sql_rows(
                 "SELECT source, id, message_count, status, file_size, file_mtime, substr(content_hash, 1, 8) AS hash,"
                 " parser_version FROM conversations ORDER BY source, id"
             ),
-            "messages": self.sql_rows(
-                "SELECT conversation_id, sort_order, type, substr(content, 1, 40) AS content"
-                " FROM messages ORDER BY 1, 2"
-            ),
+            "messages": [
+                row | {"content": _cut(row["content"])}
+                for row in self.sql_rows(
+                    "SELECT conversation_id, sort_order, type, content FROM messages ORDER BY 1, 2"
+                )
+            ],
             "import_log": self.sql_rows(
                 "SELECT id, status, substr(message, 1, 80) AS message FROM import_log ORDER BY id"
             ),
@@ -242,6 +247,13 @@ class World:
         """Close the store and open it again, as a new process would."""
         self.store.close()
         self.store = open_store(self.home / "imports.db", profile=self.policy, config=self.config)
+
+
+def _cut(text: str | None) -> str | None:
+    if text is None or len(text) <= _ROOM:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[:_ROOM]}… {len(text):,} characters, {digest[:8]}"
 
 
 def describe(decision: Decision) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crystal_nb import ecma
 from crystal_nb.details import ToolCall
-from crystal_nb.records import Conversation, Fate, Message
+from crystal_nb.records import Conversation, Fate, Message, counted
 from crystal_nb.widgets import lab_html
 from crystal_nb.widgets.browse_view import COLUMNS, Entry, Part, parts, row_of
 from crystal_nb.widgets.markup import block, code, region, table, text
@@ -23,7 +23,7 @@ _ROOM = 4_000
 def listing(entries: Sequence[Entry], positions: Sequence[int], total: int) -> str:
     """Rows of the list, as a page without a kernel has them."""
     rows = [[text(cell) for cell in row_of(entries[n])] for n in positions]
-    return table(f"{len(positions):,} of {total:,} conversations", COLUMNS, rows)
+    return table(f"{len(positions):,} of {counted(total, 'conversation')}", COLUMNS, rows)
 
 
 def head(entry: Entry) -> str:

@@ -5,13 +5,14 @@ Pure: no widget is needed here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
-from crystal_nb import ecma
+from crystal_nb import charts, ecma
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.decisions import Decision
 from crystal_nb.errors import ConfigError
@@ -24,6 +25,7 @@ __all__ = [
     "FILTERS",
     "Entry",
     "Part",
+    "charts_of",
     "checked_filters",
     "choices",
     "entries_of",
@@ -82,14 +84,12 @@ _Decisions = Mapping[tuple[str, str], Decision]
 def _parsed_entry(p: ParsedConversation, decisions: _Decisions) -> Entry:
     c, id = p.conversation, ecma.to_text(p.candidate.id)
     why = decisions.get((c.source, id))
-    known = c.messages and isinstance(c.last_message_at, str)  # an empty conversation has the clock's
-    time = c.last_message_at if known else p.candidate.file_mtime
     return Entry(
         source=c.source,
         id=id,
         project=ecma.to_text(c.project_name),
         title=_title(c),
-        time=time,
+        time=p.time or p.candidate.file_mtime,
         messages=len(c.messages),
         losses=sum(f.status == "dropped" for f in p.fates),
         decision=why.action if why else "",
@@ -255,6 +255,21 @@ def _stored_texts(store: Store) -> dict[tuple[str, str], list[str]]:
     for source, id, *texts in frame.iter_rows():
         found.setdefault((source, id), []).extend(text for text in texts if text)
     return found
+
+
+def charts_of(entries: Sequence[Entry]) -> list[charts.Chart]:
+    """Conversations over time by source, lost records by reason, decisions.
+
+    >>> [chart.caption for chart in charts_of([])][1:]
+    ['Lost records by reason', 'Decisions']
+    """
+    lost = Counter(f"{e.source}: {f.reason or f.kind}" for e in entries for f in e.fates if f.status == "dropped")
+    decided = Counter(e.decision or "none known" for e in entries)
+    return [
+        charts.over_time((e.time, e.source) for e in entries),
+        charts.counted("Lost records by reason", "reason", lost),
+        charts.counted("Decisions", "decision", decided),
+    ]
 
 
 def choices(entries: Iterable[Entry], name: str, most: int = 200) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from crystal_nb.hashing import canonical_json, explain_difference
-from crystal_nb.records import Conversation
+from crystal_nb.records import Conversation, counted
 from crystal_nb.widgets.hash_view import (
     CONVERSATION_FIELDS,
     MESSAGE_FIELDS,
@@ -46,7 +46,7 @@ def _verdict(found: Inspection) -> str:
 
 def _hashes(found: Inspection) -> str:
     before, after = found.hashes
-    sizes = [f"{len(t):,} bytes" for t in found.texts]
+    sizes = [counted(len(t), "byte") for t in found.texts]
     rows = [
         ["before", f'<code data-hash="before">{before}</code>', sizes[0]],
         ["after", f'<code data-hash="after">{after}</code>', sizes[1]],

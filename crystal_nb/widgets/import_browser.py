@@ -9,12 +9,12 @@ import traitlets as t
 
 from crystal_nb.corpus import Corpus
 from crystal_nb.errors import ConfigError
-from crystal_nb.records import Conversation, printable
+from crystal_nb.records import Conversation, counted, printable
 from crystal_nb.report import ImportReport
 from crystal_nb.store import Store
-from crystal_nb.widgets import browse_html, charts
+from crystal_nb.widgets import browse_html
 from crystal_nb.widgets.base import Panel, button, options, row
-from crystal_nb.widgets.browse_view import COLUMNS, checked_filters, choices, entries_of, matching, row_of
+from crystal_nb.widgets.browse_view import COLUMNS, charts_of, checked_filters, choices, entries_of, matching, row_of
 from crystal_nb.widgets.hash_inspector import HashInspector
 from crystal_nb.widgets.record_table import RecordTable
 
@@ -91,7 +91,9 @@ class ImportBrowser(Panel):
 
     def __repr__(self) -> str:
         at = "nothing selected" if self.selection is None else f"row {self.selection}"
-        return printable(f"ImportBrowser({len(self.filtered):,} of {len(self._entries):,} conversations, {at})")
+        return printable(
+            f"ImportBrowser({len(self.filtered):,} of {counted(len(self._entries), 'conversation')}, {at})"
+        )
 
     @t.validate("filters")
     def _check_filters(self, proposal: Any) -> Any:
@@ -141,7 +143,7 @@ class ImportBrowser(Panel):
     def _find(self) -> None:
         self.set_trait("filtered", tuple(matching(self._entries, self.filters)))
         found = [self._entries[n] for n in self.filtered]
-        self._charts = "".join(chart(found) for chart in (charts.over_time, charts.losses, charts.decisions))
+        self._charts = "".join(chart.to_html() for chart in charts_of(found))
 
     def _on_filters(self, change: Any) -> None:
         self._find()

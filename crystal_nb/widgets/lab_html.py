@@ -67,7 +67,7 @@ def _box(number: int, step: Step, shown: int, whole: bool) -> str:
     here = ' class="cnb-here" aria-current="step"' if number == shown and not whole else ""
     return (
         f"<li{here}><b>{text(step.name)}?</b> stored {code(_value(step.before), 70)}, now {code(_value(step.now), 70)}"
-        f'<div class="cnb-branches">{_branch(True, step)}{_branch(False, step)}</div></li>'
+        f'<div class="cnb-branches">{_branch(True, step)} {_branch(False, step)}</div></li>'
     )
 
 
@@ -108,8 +108,8 @@ def _mark(change: RowChange) -> str:
 def _cell(change: RowChange, column: str) -> str:
     now = (change.after or change.before or {}).get(column)
     if column not in change.columns or change.before is None:
-        return code(_value(now), 60)
-    return f"<del>{code(_value(change.before.get(column)), 60)}</del> <ins>{code(_value(now), 60)}</ins>"
+        return code(_value(now), 80)
+    return f"<del>{code(_value(change.before.get(column)), 80)}</del> <ins>{code(_value(now), 80)}</ins>"
 
 
 def policies(found: Mapping[str, Sequence[Scene]], number: int, chosen: str) -> str:

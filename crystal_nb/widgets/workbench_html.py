@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crystal_nb import ecma
+from crystal_nb.records import counted
 from crystal_nb.widgets.markup import block, code, table, text
 from crystal_nb.widgets.workbench_view import MESSAGE_COLUMNS, RECORD_COLUMNS, Bench, Row, Versions
 
@@ -81,7 +82,7 @@ def versions(found: Versions, names: tuple[str, str]) -> str:
         for name, bench in zip(names, (found.a, found.b), strict=True)
     ]
     a = found.alignment
-    told = f"{a.same:,} messages the same, {a.moved:,} moved, {a.changed:,} changed"
+    told = f"{counted(a.same, 'message')} the same, {a.moved:,} moved, {a.changed:,} changed"
     told += f", {a.removed:,} removed, {a.added:,} added"
     differing = found.differing
     rows = [

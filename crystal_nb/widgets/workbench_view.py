@@ -14,7 +14,7 @@ from msgspec import Struct
 from crystal_nb import ecma
 from crystal_nb.comparison import Alignment, align
 from crystal_nb.hashing import content_hash
-from crystal_nb.records import Message, printable
+from crystal_nb.records import Message, counted, printable
 from crystal_nb.trial import ParserTrial
 
 __all__ = ["MESSAGE_COLUMNS", "RECORD_COLUMNS", "SHOWN", "Bench", "Row", "Versions"]
@@ -99,7 +99,7 @@ class Bench:
     def headline(self) -> str:
         """The books of the trial in a line: every record is in one of the counts."""
         told = ", ".join(f"{number:,} {name}" for name, number in self.counts.items() if number)
-        return f"{len(self.rows):,} raw records = {told or 'none'}; {len(self.messages):,} messages"
+        return f"{counted(len(self.rows), 'raw record')} = {told or 'none'}; {counted(len(self.messages), 'message')}"
 
     @property
     def content_hash(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ if "playwright" in os.environ.get("CRYSTAL_NB_REQUIRE", "").split(",") and not f
 
 SECONDS = 60
 """For one step; machines are slow when they are busy."""
+PATIENCE = 20
+"""Seconds that a server has to end its kernels and itself."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -102,18 +105,38 @@ def jupyterlab(place: Path) -> Iterator[dict[str, Any]]:
     command += ["--ServerApp.terminals_enabled=False", "--LabApp.expose_app_in_browser=True"]
     command += ["--LabApp.news_url=None", "--LabApp.extension_manager=readonly"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    if leash := shutil.which("setpriv"):  # a test run that is killed takes its server with it
+        command = [leash, "--pdeathsig", "TERM", *command]
     with log.open("wb") as out:
         server = subprocess.Popen(command, env=env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         wait_for(f"http://127.0.0.1:{port}/api?token={token}", server, log)
         yield {"url": f"http://127.0.0.1:{port}", "token": token, "work": work}
     finally:
-        server.send_signal(signal.SIGTERM)  # it takes its kernels with it
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait(20)
+        stop(server, place)
+
+
+def stop(server: subprocess.Popen[bytes], place: Path) -> None:
+    """End the server, which takes its kernels with it; what is left of either after that is killed."""
+    server.send_signal(signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        server.wait(PATIENCE)
+    for pid in running(place):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    server.wait(20)
+
+
+def running(place: Path) -> list[int]:
+    """Processes of a server that lives in this folder: kernels have sessions of their own, but its environment."""
+    mark = f"JUPYTER_RUNTIME_DIR={place / 'runtime'}".encode()
+    return [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/environ") if mark in _read(p).split(b"\0")]
+
+
+def _read(path: Path) -> bytes:
+    with suppress(OSError):  # somebody else's, or gone meanwhile
+        return path.read_bytes()
+    return b""
 
 
 WITHIN = """
@@ -254,8 +277,10 @@ def chromium(path: str) -> Iterator[Any]:
     expect.set_options(timeout=SECONDS * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
-        yield browser
-        browser.close()
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 @pytest.fixture(scope="package")

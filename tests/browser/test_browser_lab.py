@@ -31,6 +31,21 @@ lab = cnb.widgets.ReimportLab(cnb.scan("claude-code", config=config), config=con
 lab
 """
 
+LONG = r"""
+import json, pathlib, tempfile
+import crystal_nb as cnb
+home = pathlib.Path(tempfile.mkdtemp())
+folder = home / ".claude" / "projects" / "-srv-demo"
+folder.mkdir(parents=True)
+text = "<img src=x onerror=alert(1)>" + "x" * 1_000_000
+records = [{"type": kind, "uuid": kind, "parentUuid": None, "timestamp": "2026-01-01T00:00:00.000Z", "sessionId": "s",
+            "message": {"role": kind, "content": text}} for kind in ("user", "assistant")]
+(folder / "long.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+config = cnb.Config(home=home)
+lab = cnb.widgets.ReimportLab(cnb.scan("claude-code", config=config), config=config, scenario="edited")
+lab
+"""
+
 
 def status(page):
     return page.locator(".cnb [role=status]")
@@ -97,6 +112,22 @@ def test_a_hostile_conversation_shows_as_text_and_runs_nothing(lab):
     expect(status(page)).to_have_attribute("data-action", "replace")
     expect(page.get_by_role("region", name="Rows of the store")).to_contain_text("words </td><script>")
     assert page.locator(".jp-OutputArea-output :is(script, img)").count() == 0
+    lab.quiet()
+
+
+def test_a_line_of_a_million_characters_is_cut_and_the_page_stays_small(lab):
+    page = lab.run(LONG).page
+    stored = page.get_by_role("region", name="Rows of the store")
+    expect(stored).to_contain_text("<img src=x onerror=alert(1)>xxx")
+    expect(stored).to_contain_text("1,000,028 characters")
+    assert page.locator(".jp-OutputArea-output img").count() == 0
+    assert len(page.locator(".cnb-widget").inner_html()) < 100_000
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(status(page)).to_have_attribute("data-step", "1")
+    pick = page.get_by_role("combobox", name="Scenario")
+    pick.select_option(pick.locator("option", has_text="size-only").inner_text())
+    page.get_by_role("checkbox", name="all steps at once").check()
+    expect(status(page)).to_have_attribute("data-action", "metadata-update")
     lab.quiet()
 
 
