@@ -101,3 +101,16 @@ def test_a_kind_of_any_length_does_not_fill_the_summary(tmp_path):
         with cnb.Store.in_memory(cnb.PINNED, config) as store:
             report = cnb.audit(store, config=config, questions=["drift"])
         assert len(report.to_html()) < 10_000
+
+
+def test_a_page_of_many_reasons_and_failures_stays_small():
+    from crystal_nb.corpus import Corpus, Failure, ParsedConversation
+
+    candidate = cnb.Candidate("codex", "7", "/f", 1, "", "")
+    fates = tuple(cnb.Fate("dropped", "odd", f"reason {n}") for n in range(5_000))
+    parsed = ParsedConversation(candidate, cnb.Conversation("codex", "7"), fates, "", "codex@1")
+    corpus = Corpus([parsed], [Failure(candidate, "ParseError", "x" * 1_000_000)] * 500)
+    assert "What failed, 500" in corpus._repr_html_()
+    assert "more</th>" in corpus._repr_html_()
+    assert len(corpus._repr_html_()) < 1_000_000
+    assert len(repr(corpus)) < 30_000

@@ -169,3 +169,32 @@ def test_a_hostile_file_shows_as_text(file):
         assert "<script" not in bench.to_html() + bench._head.value
         assert html.replace("\n", "").isprintable()
     assert workbench_html.pair(bench._bench, None, None)
+
+
+def test_a_run_that_can_not_be_made_leaves_everything_as_it_was(file):
+    bench = ParserWorkbench(parser(), file, message=1)
+    before = bench.to_html()
+    with pytest.raises(cnb.errors.UnknownAdapterError):
+        bench.run("nobody")
+    text = file.read_bytes()
+    file.unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        bench.run()
+    assert (bench.message, bench.record, bench.to_html()) == (1, 2, before)
+    file.write_bytes(text)
+    bench.run()
+    assert len(bench.messages) == 3
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), MemoryError(), RecursionError(), ValueError(HOSTILE * 1000)], ids=repr
+)
+def test_a_parser_that_ends_or_raises_anything_is_shown_at_its_record(file, raised):
+    @cnb.jsonl_adapter("mytool", root="~/.mytool", glob="**/*.jsonl")
+    def mytool(record, session):
+        raise raised
+
+    bench = ParserWorkbench(mytool, file)
+    assert bench.errors == (0, 1, 2, 3, 4)
+    assert f'data-error="{type(raised).__name__}"' in bench.to_html()
+    assert "<script" not in bench.to_html()

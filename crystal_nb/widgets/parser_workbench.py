@@ -125,12 +125,15 @@ class ParserWorkbench(Panel):
 
     def run(self, adapter: SourceAdapter | str | None = None) -> None:
         """Parse the file again, with another parser if one is given."""
-        if adapter is not None:
-            self._adapter = adapter
+        before, chosen = self._adapter, (self.record, self.message)
+        self._adapter = before if adapter is None else adapter
         self._waiting = True
         try:
             self.record = self.message = None
             self._try()
+        except BaseException:  # as of a file that is gone: the page goes on showing the trial before it
+            self._adapter, (self.record, self.message) = before, chosen
+            raise
         finally:
             self._waiting = False
         self._refresh()
