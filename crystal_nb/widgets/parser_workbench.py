@@ -267,20 +267,27 @@ class ParserWorkbench(Panel):
 
 
 def _watch_cells(bench: ParserWorkbench) -> None:
-    """Let a workbench hear of cells that are run, for as long as it is used."""
+    """Let a workbench hear of cells that are run, until its own cell is run again and so makes another one."""
     with contextlib.suppress(ImportError):
         from IPython.core.getipython import get_ipython
 
         shell = get_ipython()
         if shell is None:
             return
-        known = weakref.ref(bench)
+        known, own = weakref.ref(bench), [""]
 
         def heard(*result: Any) -> None:
-            alive = known()
-            if alive is None or alive.comm is None:
+            alive, cell = known(), _cell_of(*result)
+            if alive is None or alive.comm is None or cell in own:
                 shell.events.unregister("post_run_cell", heard)
-            else:
-                alive._redefined(shell.user_ns)
+                return
+            own[:] = [cell] if own == [""] else own
+            alive._redefined(shell.user_ns)
 
         shell.events.register("post_run_cell", heard)
+
+
+def _cell_of(result: Any = None) -> Any:
+    """Id of the cell that was run; an object of its own where the front end gives none."""
+    cell = getattr(getattr(result, "info", None), "cell_id", None)
+    return object() if cell is None else cell
