@@ -63,6 +63,7 @@ class HashInspector(Panel):
 
     Examples
     --------
+    >>> from crystal_nb import Conversation, Message
     >>> inspector = HashInspector(Conversation("codex", "7", (Message("user", "hi"),)))
     >>> inspector.edits = [("set", 0, "timestamp", "2026-01-01")]
     >>> inspector.changed, inspector.verdict
