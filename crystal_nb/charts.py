@@ -70,7 +70,8 @@ class Chart(Struct, frozen=True):
         head = "".join(
             f'<th scope="col"{_align(v)}>{_html(n, 40)}</th>' for n, v in zip(self.columns, like, strict=True)
         )
-        body = "".join(map(self._html_row, self.rows, self.parts))
+        largest = self._largest()
+        body = "".join(_html_row(row, parts, largest) for row, parts in zip(self.rows, self.parts, strict=True))
         return (
             f'<div class="cnb-chart"><table><caption>{_html(self.caption, 200)}</caption>'
             f'<thead><tr>{head}<th scope="col" style="text-align:left">{self._html_legend()}</th></tr></thead>'
@@ -83,7 +84,8 @@ class Chart(Struct, frozen=True):
         cells = [[_text(value, 80) for value in row] for row in (self.columns, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numbers = [bool(self.rows) and isinstance(value, int) for value in (self.rows or (self.columns,))[0]]
-        bars = ("".join(text for text, _ in _drawn(parts, self._largest())) for parts in self.parts)
+        largest = self._largest()
+        bars = ("".join(text for text, _ in _drawn(parts, largest)) for parts in self.parts)
         ends = [_text(self._legend(), 400), *bars]
         lines = [_text(self.caption, 200)]
         for row, end in zip(cells, ends, strict=True):
@@ -102,14 +104,13 @@ class Chart(Struct, frozen=True):
     def _largest(self) -> int:
         return max(map(sum, self.parts), default=0) or 1
 
-    def _html_row(self, row: Sequence[Any], parts: Sequence[int]) -> str:
-        first, *others = row
-        cells = f'<th scope="row" style="text-align:left">{_html(first, 80)}</th>' + "".join(map(_cell, others))
-        largest = self._largest()
-        drawn = _drawn(parts, largest)
-        bar = "".join(_coloured(text, n) for text, n in drawn)
-        label = f"{100 * sum(parts) / largest:.0f} % of the longest bar"
-        return f'<tr>{cells}<td style="{_BAR}"><span role="img" aria-label="{label}">{bar}</span></td></tr>'
+
+def _html_row(row: Sequence[Any], parts: Sequence[int], largest: int) -> str:
+    first, *others = row
+    cells = f'<th scope="row" style="text-align:left">{_html(first, 80)}</th>' + "".join(map(_cell, others))
+    bar = "".join(_coloured(text, n) for text, n in _drawn(parts, largest))
+    label = f"{100 * sum(parts) / largest:.0f} % of the longest bar"
+    return f'<tr>{cells}<td style="{_BAR}"><span role="img" aria-label="{label}">{bar}</span></td></tr>'
 
 
 def bars(caption: str, rows: Iterable[Mapping[str, Any]], number: str, most: int | None = None) -> Chart:

@@ -28,7 +28,7 @@ __all__ = ["Corpus", "Failure", "ParsedConversation"]
 
 _STATUSES = ("kept", "merged", "metadata", "dropped")
 _LOSSES_SHOWN = 8
-_LONGEST_NAME = 100
+_LONGEST_NAME, _LONGEST, _ROWS = 100, 2_000, 200
 
 
 class ParsedConversation(Struct, frozen=True):
@@ -259,7 +259,7 @@ class Corpus:
         if rest := self.loss_reasons()[_LOSSES_SHOWN:]:
             lines.append(f"  dropped {sum(n for *_, n in rest):>7,} × for {len(rest)} more reasons: {all_reasons}")
         for failure in self.failed[:_LOSSES_SHOWN]:
-            lines.append(f"  failed  {printable(failure.message)}")
+            lines.append(f"  failed  {_cut(failure.message, _LONGEST)}")
         if len(self.failed) > _LOSSES_SHOWN:
             lines.append(f"  failed  {len(self.failed) - _LOSSES_SHOWN:,} more: {all_failures}")
         return "\n".join(lines)
@@ -284,11 +284,11 @@ class Corpus:
             {"source": source, "kind": _cut(kind), "reason": _cut(reason), "dropped": number}
             for source, kind, reason, number in self.loss_reasons()
         ]
-        failures = [{"source": f.candidate.source, "failure": f.message} for f in self.failed]
+        failures = [{"source": f.candidate.source, "failure": _cut(f.message, _LONGEST)} for f in self.failed]
         times = charts.over_time((p.time, p.conversation.source) for p in self.parsed)
         tables = [_html_table("What was read", self.summary()), times.to_html() if times.rows else ""]
-        tables.append(charts.bars("What was lost", losses, "dropped").to_html() if losses else "")
-        tables.append(_html_table("What failed", failures))
+        tables.append(charts.bars("What was lost", losses, "dropped", _ROWS).to_html() if losses else "")
+        tables.append(_html_table(f"What failed, {len(failures):,}", failures[:_ROWS]))
         return f"<p><b>{escape(self.headline())}</b></p>{''.join(tables)}"
 
 
@@ -313,9 +313,9 @@ def _without_half_words(fate: Fate, masked: Fate) -> Fate:
     return replace(masked, head=_LAST_WORD.sub("…".encode(), masked.head))
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, room: int = _LONGEST_NAME) -> str:
     """A name that a file gives, which may be of any length and hold anything."""
-    return printable(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…")
+    return printable(text if len(text) <= room else f"{text[:room]}…")
 
 
 def _empty_row(source: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class ImportReport(Struct, frozen=True):
         """The counts in one line."""
         counts = ", ".join(f"{getattr(self, name):,} {name}" for name in ("imported", "replaced", "skipped"))
         counts += f", {counted(self.errors, 'error')}"
-        text = f"{self.title} ({printable(self.policy)}): {counted(self.total, 'candidate')}: {counts}"
+        text = f"{printable(self.title)} ({printable(self.policy)}): {counted(self.total, 'candidate')}: {counts}"
         taken = sum(len(o.applied.stolen) for o in self.outcomes)
         return f"{text}; {counted(taken, 'message')} taken from other conversations" if taken else text
 

@@ -120,3 +120,19 @@ def test_an_audit_shows_what_scans_read():
     for html in (report._repr_html_(), report.to_html()):
         assert "<caption>Bytes read by scans</caption>" in html
         assert "<script" not in html
+
+
+def test_the_time_of_a_chart_grows_with_its_rows():
+    rows = [{"a": str(n), "n": n} for n in range(30_000)]
+    chart = charts.bars("Many", rows, "n")
+    counted = 0
+
+    class Counting(charts.Chart, frozen=True):
+        def _largest(self):
+            nonlocal counted
+            counted += 1
+            return super()._largest()
+
+    many = Counting(chart.caption, chart.columns, chart.rows, chart.parts)
+    assert len(many.to_html()) + len(repr(many)) > 30_000
+    assert counted == 2

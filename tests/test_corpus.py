@@ -107,3 +107,14 @@ def test_where_nothing_was_parsed_the_samples_are_named():
     empty = Corpus([], [])
     assert "cnb.samples.config()" in repr(empty)
     assert "cnb.samples.config()" in empty._repr_html_()
+
+
+def test_a_page_of_many_reasons_and_failures_stays_small():
+    candidate = cnb.Candidate("codex", "7", "/f", 1, "", "")
+    fates = tuple(cnb.Fate("dropped", "odd", f"reason {n}") for n in range(5_000))
+    parsed = ParsedConversation(candidate, cnb.Conversation("codex", "7"), fates, "", "codex@1")
+    corpus = Corpus([parsed], [Failure(candidate, "ParseError", "x" * 1_000_000)] * 500)
+    assert "What failed, 500" in corpus._repr_html_()
+    assert "more</th>" in corpus._repr_html_()
+    assert len(corpus._repr_html_()) < 1_000_000
+    assert len(repr(corpus)) < 30_000

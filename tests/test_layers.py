@@ -96,7 +96,7 @@ ROWS = [
     ["audit"],
     ["widgets.markup", "widgets.record_table"],
     ["widgets.hash_view", "widgets.lab_view", "widgets.browse_view", "widgets.workbench_view"],
-    ["widgets.base", "widgets.hash_html", "widgets.lab_html", "widgets.workbench_html"],
+    ["widgets.base", "widgets.hash_html", "widgets.hash_choices", "widgets.lab_html", "widgets.workbench_html"],
     ["widgets.hash_inspector", "widgets.reimport_lab", "widgets.browse_html", "widgets.parser_workbench"],
     ["widgets.import_browser"],
     ["widgets"],

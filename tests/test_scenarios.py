@@ -239,3 +239,16 @@ def test_the_writers_write_what_their_adapters_read(tmp_path):
     write_claude_code(tmp_path, Sample("s1", messages))
     corpus = cnb.parse(cnb.scan("claude-code", config=cnb.Config(home=tmp_path)), config=cnb.Config(home=tmp_path))
     assert [m.content for m in corpus[0].messages] == ["hello"]
+
+
+def test_scenes_of_one_s_own_conversation_are_readable_and_hold_no_text_of_it():
+    config = cnb.samples.config()
+    candidates = cnb.scan("codex", config=config).head(1)
+    subject = cnb.own_subject(candidates, config=config)
+    shown = repr(subject) + "".join(map(repr, cnb.scenarios.play("edited", subject=subject)))
+    texts = [m.content for c in cnb.parse(candidates, config=config) for m in c.messages]
+    assert texts
+    assert not [text for text in texts if text[:12] in shown]
+    assert max(map(len, shown.split("\n"))) < 600
+    assert "  stored   conversations 1" in shown
+    assert "Decision(" not in shown

@@ -69,3 +69,23 @@ def test_long_text_is_cut_and_counted():
 
 def test_the_package_names_its_widgets():
     assert cnb.widgets.__all__ == sorted(cnb.widgets.__all__)
+
+
+def test_every_widget_gives_a_page_of_its_own(tmp_path):
+    config = cnb.samples.config()
+    corpus = cnb.parse(cnb.scan("codex", config=config), config=config)
+    file = cnb.scan("codex", config=config)["file_path"][0]
+    widgets = cnb.widgets
+    shown = [
+        widgets.HashInspector(corpus),
+        widgets.ReimportLab(),
+        widgets.ImportBrowser(corpus, selection=0),
+        widgets.ParserWorkbench("codex", file),
+    ]
+    for number, widget in enumerate(shown):
+        path = tmp_path / f"{number}.html"
+        page = widget.to_html(path)
+        assert page.startswith('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>')
+        assert page.endswith("</body></html>\n")
+        assert path.read_bytes() == page.encode()
+        assert "<html" not in widget._repr_html_()

@@ -14,6 +14,7 @@ from strategies import texts
 
 import crystal_nb as cnb
 from crystal_nb import Candidate, Conversation, Fate, Message
+from crystal_nb.audit.report import AuditReport
 from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.errors import ConfigError
 from crystal_nb.report import ImportReport, Outcome
@@ -248,3 +249,46 @@ def test_a_hostile_import_shows_as_text():
         assert "<script" not in html
         assert html.replace("\n", "").isprintable()
         assert html.encode()
+
+
+@pytest.mark.parametrize("report", [5, "x", [], AuditReport(())], ids=lambda r: type(r).__name__)
+def test_what_is_no_report_of_an_import_is_refused_with_what_is(report):
+    with pytest.raises(ConfigError, match=r"cnb\.import_all gives.* not a"):
+        ImportBrowser(CORPUS, report=report)
+
+
+def test_a_rehearsal_shows_its_decisions(tmp_path):
+    config = cnb.samples.config()
+    candidates = cnb.scan("codex", config=config)
+    with cnb.open_store(tmp_path / "s.db") as store:
+        rehearsal = cnb.rehearse(candidates, store, config=config)
+    browser = ImportBrowser(cnb.parse(candidates, config=config), report=rehearsal)
+    assert "insert" in {entry.decision for entry in browser._entries}
+
+
+@pytest.mark.parametrize("name", view.FILTERS)
+@pytest.mark.parametrize("value", [5, True, [1], {"a": 1}, object(), 0.5, b"x", "no"], ids=lambda v: type(v).__name__)
+def test_a_filter_of_a_wrong_type_is_refused_and_leaves_the_state(name, value):
+    if isinstance(value, bool if name == "losses" else str):
+        return
+    browser = ImportBrowser(CORPUS, filters={"source": "cursor"})
+    with pytest.raises(traitlets.TraitError, match=f"the filter {name} must be"):
+        browser.filters = {name: value}
+    assert (browser.filters, browser.filtered) == ({"source": "cursor"}, (1, 3))
+
+
+def test_a_closed_store_is_said_and_what_was_shown_stays(tmp_path):
+    config = cnb.samples.config()
+    store = cnb.open_store(tmp_path / "s.db")
+    cnb.import_all(store, cnb.scan(config=config), config=config, progress=False)
+    browser = ImportBrowser(store, selection=0)
+    before = browser.to_html()
+    store.close()
+    with pytest.raises(cnb.StoreError, match="closed"):
+        browser.selection = 1
+    with pytest.raises(cnb.StoreError, match="closed"):
+        browser.filters = {"text": "x"}
+    assert (browser.selection, browser.filters, browser.to_html()) == (0, {}, before)
+    browser._filters["text"].value = "zzz"
+    assert "closed" in browser._alert.value
+    assert browser._filters["text"].value == ""

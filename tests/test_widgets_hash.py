@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 import pytest
 import traitlets
@@ -227,7 +229,7 @@ def test_wrong_traits_are_refused_and_leave_the_state():
     assert (inspector.edits, inspector.value) == ((), cnb.content_hash(CHAT))
 
 
-@pytest.mark.parametrize("subject", [[], "text", [1]])
+@pytest.mark.parametrize("subject", ["text", [1], None, 5, {}.keys, b"text", {"a": CHAT}])
 def test_something_else_is_refused(subject):
     with pytest.raises(ConfigError, match="needs a Conversation"):
         HashInspector(subject)
@@ -297,3 +299,93 @@ def test_a_page_without_a_style_sheet_still_reads():
     html = HashInspector(CHAT, edits=[("set", 0, "content", "x")]).to_html()
     assert "● <b>hash changed</b>. content is part of the hash: changed" in html
     assert html.count("<table>") == 3
+
+
+@pytest.mark.parametrize("subject", [[], cnb.corpus.Corpus([], [])])
+def test_an_empty_corpus_is_said_to_be_empty(subject):
+    with pytest.raises(ConfigError, match="the corpus is empty"):
+        HashInspector(subject)
+
+
+def test_the_page_has_every_line_of_the_canonical_text(tmp_path):
+    many = msgspec.structs.replace(CHAT, messages=(HELLO, REPLY) * 30)
+    inspector = HashInspector(many)
+    page = inspector.to_html(tmp_path / "page.html")
+    lines = len(view.canonical_lines(many))
+    assert f"lines 1 to {lines} of {lines})" in page
+    assert page.count("&quot;index&quot;:") == 60
+    assert f"lines 1 to 40 of {lines})" in inspector._repr_html_()
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+
+
+def test_a_page_says_how_many_lines_it_leaves_out(monkeypatch):
+    monkeypatch.setattr(hash_html, "PAGE_LINES", 60)
+    many = msgspec.structs.replace(CHAT, messages=(HELLO, REPLY) * 30)
+    left = len(view.canonical_lines(many)) - 60
+    assert f"the other {left} are left out here" in HashInspector(many).to_html()
+
+
+NOT_JSON = [object(), b"b", {1: 2}, {"a": [b"b"]}, len]
+ANY_FIELD = [(0, name) for name in view.MESSAGE_FIELDS] + [(None, name) for name in view.CONVERSATION_FIELDS]
+
+
+@pytest.mark.parametrize("value", NOT_JSON, ids=repr)
+@pytest.mark.parametrize(("index", "field"), ANY_FIELD)
+def test_a_value_that_json_does_not_have_is_refused_for_every_field(index, field, value):
+    with pytest.raises(ConfigError, match=field):
+        view.apply_edit(CHAT, ("set", index, field, value))
+
+
+@pytest.mark.parametrize("value", [HOSTILE, "\ud83d", 5, None, [], {"tools": [HOSTILE]}, [{"kind": HOSTILE}]], ids=repr)
+@pytest.mark.parametrize(("index", "field"), ANY_FIELD)
+def test_any_json_value_is_taken_or_refused_with_a_reason(index, field, value):
+    inspector = HashInspector(CHAT)
+    with contextlib.suppress(traitlets.TraitError):
+        inspector.edit("set", index, field, value)
+    assert inspector.value == cnb.content_hash(inspector.edited)
+    assert "<script" not in inspector.to_html()
+
+
+@pytest.mark.parametrize("name", ["fields", "edits"])
+@pytest.mark.parametrize("value", [[5], [None], [[]], [[{}]], (5, "x"), ["drop"], ("drop", 0), [{"a": 1}]], ids=repr)
+def test_what_is_no_list_of_fields_or_edits_is_refused_with_a_hint(name, value):
+    inspector = HashInspector(CHAT)
+    with pytest.raises(traitlets.TraitError, match=r"not fields of the hash|not an edit"):
+        setattr(inspector, name, value)
+    assert inspector.value == cnb.content_hash(CHAT)
+
+
+@pytest.mark.parametrize(
+    ("role", "new", "verdict"),
+    [
+        (True, 1, "role is part of the hash: changed"),
+        (0, False, "role is part of the hash: changed"),
+        (1, 1.0, "the edits cancel out: this is the hash"),
+    ],
+)
+def test_values_that_python_takes_for_equal_are_told_apart_as_the_hash_does(role, new, verdict):
+    found = view.Inspection(Conversation("codex", "7", (Message("user", "x", role=role),)), [("set", 0, "role", new)])
+    assert (found.verdict, found.changed) == (verdict, verdict.endswith("changed"))
+
+
+@given(edited())
+def test_the_verdict_never_says_part_of_the_hash_and_unchanged_without_why(drawn):
+    found = view.Inspection(*drawn)
+    if found.verdict.endswith(": unchanged") and " is part of the hash" in found.verdict:
+        assert "but the canonical text comes out the same: unchanged" in found.verdict
+    assert found.changed == found.verdict.endswith(": changed")
+
+
+def test_the_message_that_is_shown_does_not_cost_the_hash_of_the_whole_conversation(monkeypatch):
+    inspector = HashInspector([CHAT, OTHER])
+    before = inspector.inspection
+    inspector.message = 1
+    inspector.other = 1
+    assert inspector.inspection is before
+    assert "Message 1" in inspector._result.value
+    assert "Round that byte" in inspector._result.value
+
+
+def test_a_representation_stays_short():
+    long = Conversation("x" * 10**6, "7" * 10**6, (HELLO,))
+    assert len(repr(HashInspector(long))) < 300

@@ -249,3 +249,16 @@ def test_a_change_far_behind_what_is_shown_of_a_message_is_a_change(tmp_path):
     lab = ReimportLab(cnb.scan("claude-code", config=config), config=config, scenario="edited")
     changes = view.row_changes(lab.scenes[0].rows, lab.scenes[1].rows)
     assert [c.kind for c in changes if c.table == "messages"] == ["changed", "same"]
+
+
+@pytest.mark.parametrize("name", view.STEPS)
+@pytest.mark.parametrize("policy", [cnb.PINNED, cnb.CAREFUL], ids=lambda p: p.name)
+def test_every_step_can_be_done_twice_and_after_a_crash(name, policy):
+    assert len(view.composed([name, name, "crash", name], policy)) == 5
+
+
+@pytest.mark.parametrize("steps", [[5], [[]], [{}], [None], ["fly"]], ids=repr)
+def test_what_is_no_step_is_refused_with_those_that_are(steps):
+    lab = ReimportLab()
+    with pytest.raises(traitlets.TraitError, match=r"no step named .*; known: import again"):
+        lab.steps = steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import traitlets
@@ -169,3 +170,71 @@ def test_a_hostile_file_shows_as_text(file):
         assert "<script" not in bench.to_html() + bench._head.value
         assert html.replace("\n", "").isprintable()
     assert workbench_html.pair(bench._bench, None, None)
+
+
+def test_a_run_that_can_not_be_made_leaves_everything_as_it_was(file):
+    bench = ParserWorkbench(parser(), file, message=1)
+    before = bench.to_html()
+    with pytest.raises(cnb.errors.UnknownAdapterError):
+        bench.run("nobody")
+    text = file.read_bytes()
+    file.unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        bench.run()
+    assert (bench.message, bench.record, bench.to_html()) == (1, 2, before)
+    file.write_bytes(text)
+    bench.run()
+    assert len(bench.messages) == 3
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), MemoryError(), RecursionError(), ValueError(HOSTILE * 1000)], ids=repr
+)
+def test_a_parser_that_ends_or_raises_anything_is_shown_at_its_record(file, raised):
+    @cnb.jsonl_adapter("mytool", root="~/.mytool", glob="**/*.jsonl")
+    def mytool(record, session):
+        raise raised
+
+    bench = ParserWorkbench(mytool, file)
+    assert bench.errors == (0, 1, 2, 3, 4)
+    assert f'data-error="{type(raised).__name__}"' in bench.to_html()
+    assert "<script" not in bench.to_html()
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    """What a workbench uses of a notebook's shell."""
+    from IPython.core import getipython
+    from IPython.core.events import EventManager
+
+    made = SimpleNamespace(user_ns={})
+    made.events = EventManager(made, {"post_run_cell": lambda *result: None})
+
+    def run(cell_id, **defined):
+        made.user_ns.update(defined)
+        made.events.trigger("post_run_cell", SimpleNamespace(info=SimpleNamespace(cell_id=cell_id)))
+
+    made.run = run
+    monkeypatch.setattr(getipython, "get_ipython", lambda: made)
+    return made
+
+
+@pytest.mark.parametrize("cell_id", ["cell-7", None])
+def test_a_workbench_of_a_cell_that_is_run_again_parses_no_more(shell, file, cell_id):
+    first, benches = parser(), []
+    for _ in range(5):
+        benches.append(ParserWorkbench(first, file))
+        shell.run(cell_id, mytool=first)
+    shell.run("another", mytool=parser(2, upper=True))
+    taken = [bench.messages[0].content == "HELLO" for bench in benches]
+    assert taken == ([False] * 4 + [True] if cell_id else [True] * 5)
+
+
+def test_a_cell_that_defines_the_parser_and_shows_it_can_be_run_again_and_again(shell, file):
+    for upper in (False, True, False):
+        adapter = parser(upper=upper)
+        bench = ParserWorkbench(adapter, file)
+        shell.run("cell-1", mytool=adapter)
+        assert bench.messages[0].content == ("HELLO" if upper else "hello")
+    shell.run("cell-2", mytool=parser(upper=True))
+    assert bench.messages[0].content == "HELLO"

@@ -16,6 +16,7 @@ from crystal_nb.adapters.base import read_file
 from crystal_nb.candidates import Candidates, as_candidates
 from crystal_nb.config import Config, checked
 from crystal_nb.corpus import ParsedConversation
+from crystal_nb.details import without_text
 from crystal_nb.errors import ConfigError
 from crystal_nb.records import Candidate, Fate
 from crystal_nb.scenarios.subjects import Ability, Variant
@@ -41,6 +42,9 @@ class OwnSubject(Struct, frozen=True):
     """Messages of the base and of the appended variant."""
     drifts: bool = False
     """Whether the id inside is not the candidate's, which by the pinned rules hides everything else."""
+
+    def __repr__(self) -> str:
+        return without_text(self, "data")
 
     @property
     def abilities(self) -> frozenset[Ability]:

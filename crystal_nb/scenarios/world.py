@@ -21,7 +21,6 @@ from crystal_nb.adapters import get_adapter
 from crystal_nb.adapters.base import Parsed, SourceAdapter
 from crystal_nb.config import Config
 from crystal_nb.decisions import Decision
-from crystal_nb.details import without_text
 from crystal_nb.errors import CrystalError, DetectError, ParseError, ScanError
 from crystal_nb.policy import Policy
 from crystal_nb.records import Candidate, SourceInfo
@@ -51,7 +50,9 @@ class Scene(Struct, frozen=True):
     """Rows of the store's tables, for people to look at."""
 
     def __repr__(self) -> str:
-        return without_text(self, "rows")
+        decided = self.decided.replace(" | ", "\n           ")
+        rows = ", ".join(f"{name} {len(found)}" for name, found in self.rows.items()) or "none"
+        return f"Scene {self.name!r}: {self.text}\n  decided  {decided}\n  stored   {self.stored}\n  .rows    {rows}\n"
 
 
 class Staged(Struct):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, ClassVar
 
 import ipywidgets as w
@@ -73,16 +75,29 @@ class Panel(w.VBox):
         """Call the handler when a person changes the control."""
         control.observe(self.guarded(handler), name)
 
-    def to_html(self) -> str:
-        """The present state as a page that needs no kernel."""
-        return markup.page(self.title, self.body())
+    def whole(self) -> str:
+        """What a page of its own shows: the panel, unless there is more to see where there is room."""
+        return self.body()
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The present state as a page of its own, which needs no kernel.
+
+        Parameters
+        ----------
+        path
+            Where to write it, too.
+        """
+        page = markup.page(self.title, self.whole())
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data = super()._repr_mimebundle_(**kwargs)
-        return {**data, "text/plain": repr(self), "text/html": self.to_html()}
+        return {**data, "text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return markup.panel(self.title, self.body())
 
 
 @cache

@@ -17,6 +17,7 @@ from crystal_nb.corpus import Corpus, Failure, ParsedConversation
 from crystal_nb.decisions import Decision
 from crystal_nb.errors import ConfigError
 from crystal_nb.records import Conversation, Fate, Message, printable
+from crystal_nb.rehearsal import Rehearsal
 from crystal_nb.report import ImportReport
 from crystal_nb.store import Store
 
@@ -62,13 +63,13 @@ class Entry(Struct, frozen=True):
     error: str = ""
 
 
-def entries_of(subject: Corpus | Store, report: ImportReport | None = None) -> list[Entry]:
+def entries_of(subject: Corpus | Store, report: ImportReport | Rehearsal | None = None) -> list[Entry]:
     """Every conversation of a corpus or a store, in the order of its ``conversations`` frame; failures come last.
 
     >>> entries_of(Corpus([], []))
     []
     """
-    outcomes = report.outcomes if report is not None else ()
+    outcomes = _report_of(report).outcomes if report is not None else ()
     decisions = {(o.decision.source, o.decision.candidate_id): o.decision for o in outcomes}
     if isinstance(subject, Corpus):
         parsed = [_parsed_entry(p, decisions) for p in subject.parsed]
@@ -76,6 +77,15 @@ def entries_of(subject: Corpus | Store, report: ImportReport | None = None) -> l
     if isinstance(subject, Store):
         return _stored_entries(subject, decisions)
     raise ConfigError(f"ImportBrowser needs a Corpus or a Store, not {type(subject).__name__}")
+
+
+def _report_of(given: Any) -> ImportReport:
+    """The report of an import, or the one inside a rehearsal of it."""
+    report = given.report if isinstance(given, Rehearsal) else given
+    if not isinstance(report, ImportReport):
+        allowed = "the ImportReport that cnb.import_all gives, or the Rehearsal of cnb.rehearse"
+        raise ConfigError(f"ImportBrowser's report is {allowed}, not a {type(given).__name__}")
+    return report
 
 
 _Decisions = Mapping[tuple[str, str], Decision]
@@ -204,9 +214,13 @@ def checked_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
     >>> checked_filters({"source": "codex", "text": ""})
     {'source': 'codex'}
     """
-    for name in filters:
+    for name, value in filters.items():
         if name not in FILTERS:
             raise ConfigError(f"no filter {name!r}; there are {', '.join(FILTERS)}")
+        kind = bool if name == "losses" else str
+        if value is not None and not isinstance(value, kind):
+            wanted = "true or false" if kind is bool else "text"
+            raise ConfigError(f"the filter {name} must be {wanted}, not a {type(value).__name__}")
     return {name: value for name, value in filters.items() if value not in ("", None, False)}
 
 

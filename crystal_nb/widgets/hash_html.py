@@ -19,20 +19,22 @@ from crystal_nb.widgets.hash_view import (
 )
 from crystal_nb.widgets.markup import code, region, table, text, window
 
-__all__ = ["comparison", "difference", "inspection"]
+__all__ = ["LINES", "PAGE_LINES", "comparison", "difference", "inspection"]
 
+LINES, PAGE_LINES = 40, 20_000
+"""Lines of the canonical text that a panel and a page of its own have room for."""
 _LINES = 200
 _ROOM = 160
 _ROUND = 60
 
 
-def inspection(found: Inspection, message: int | None) -> str:
-    """Verdict, hashes, record and text difference."""
+def inspection(found: Inspection, message: int | None, room: int = LINES) -> str:
+    """Verdict, hashes, record and text difference; of the canonical text as many lines as there is room for."""
     record = fields(found, message) if found.edited.messages and message is not None else ""
     return (
         f"{_verdict(found)}{_hashes(found)}"
         f'<div class="cnb-pair"><div>{record}{fields(found, None)}</div>'
-        f"<div>{difference(found)}{canonical(found, message)}</div></div>"
+        f"<div>{difference(found)}{canonical(found, message, room)}</div></div>"
     )
 
 
@@ -76,13 +78,15 @@ def _hashed(name: str | None, found: Inspection) -> str:
     return "✗ switched out" if name in found.without else "✓ yes"
 
 
-def canonical(found: Inspection, message: int | None) -> str:
+def canonical(found: Inspection, message: int | None, room: int = LINES) -> str:
     """The canonical text round the chosen message, one field a line."""
     lines = canonical_lines(found.edited, found.without)
     at = next((n for n, line in enumerate(lines) if line == (3, f'"index":{message},')), 0)
-    shown = window(len(lines), at, 40)
+    shown = window(len(lines), at, room)
     body = "".join(f"<div>{'  ' * depth}{text(line, 400)}</div>" for depth, line in lines[shown.start : shown.stop])
     note = f"lines {shown.start + 1:,} to {shown.stop:,} of {len(lines):,}"
+    if len(shown) < len(lines) and room > LINES:
+        note += f"; the other {len(lines) - len(shown):,} are left out here"
     label = "Canonical text: exactly this is hashed, joined without the line breaks"
     return f"<p><b>{label}</b> ({note})</p>" + region("Canonical text", f'<div class="cnb-diff">{body}</div>')
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,16 +12,14 @@ import traitlets as t
 from crystal_nb import ecma
 from crystal_nb.errors import ConfigError
 from crystal_nb.hashing import HASH_FIELDS
-from crystal_nb.records import Conversation, Message, printable
+from crystal_nb.records import Conversation, printable
 from crystal_nb.widgets import hash_html
 from crystal_nb.widgets.base import Panel, button, options, row
+from crystal_nb.widgets.hash_choices import conversations, field_options, label, searched
 from crystal_nb.widgets.hash_view import (
-    CONVERSATION_FIELDS,
-    MESSAGE_FIELDS,
     Inspection,
     editable,
     field_value,
-    hash_name,
     parse_value,
     value_json,
 )
@@ -65,6 +63,7 @@ class HashInspector(Panel):
 
     Examples
     --------
+    >>> from crystal_nb import Conversation, Message
     >>> inspector = HashInspector(Conversation("codex", "7", (Message("user", "hi"),)))
     >>> inspector.edits = [("set", 0, "timestamp", "2026-01-01")]
     >>> inspector.changed, inspector.verdict
@@ -86,10 +85,7 @@ class HashInspector(Panel):
 
     def __init__(self, subject: Conversation | Iterable[Conversation], **traits: Any) -> None:
         super().__init__(**traits)
-        found = [subject] if isinstance(subject, Conversation) else list(subject)
-        if not found or not all(isinstance(c, Conversation) for c in found):
-            raise ConfigError("HashInspector needs a Conversation or some of them, as corpus[0] or a whole corpus")
-        self._known: Sequence[Conversation] = found
+        self._known = conversations(subject)
         self._waiting = False
         self._make_controls()
         for name in self.keywords:
@@ -97,11 +93,13 @@ class HashInspector(Panel):
                 setattr(self, name, traits[name])
         self._refresh()
         self.observe(self._on_conversation, "conversation")
-        self.observe(self._on_state, ["message", "fields", "edits", "other"])
+        self.observe(self._on_state, ["fields", "edits"])
+        self.observe(self._on_place, ["message", "other"])
 
     def __repr__(self) -> str:
         c = self._known[self.conversation]
-        return f"HashInspector({printable(f'{c.source} {ecma.to_text(c.id)}')}: {self.value[:16]}, {self.verdict})"
+        name = printable(f"{c.source[:40]} {ecma.to_text(c.id)[:80]}")
+        return f"HashInspector({name}: {self.value[:16]}, {self.verdict})"
 
     @t.validate("conversation", "other")
     def _check_conversation(self, proposal: Any) -> Any:
@@ -138,8 +136,15 @@ class HashInspector(Panel):
 
     def body(self) -> str:
         """What the panel shows, as HTML."""
+        return self._panels(hash_html.LINES)
+
+    def whole(self) -> str:
+        """The same with the whole canonical text, as far as a page has room for it."""
+        return self._panels(hash_html.PAGE_LINES)
+
+    def _panels(self, room: int) -> str:
         found = self._inspection
-        shown = hash_html.inspection(found, self._at())
+        shown = hash_html.inspection(found, self._at(), room)
         if self.other is not None:
             names = (f"this one, {self._name(self.conversation)}", self._name(self.other))
             shown += hash_html.comparison(found.edited, self._known[self.other], names)
@@ -164,6 +169,10 @@ class HashInspector(Panel):
         if not self._waiting:
             self._refresh()
 
+    def _on_place(self, change: Any) -> None:
+        if not self._waiting:
+            self._show()
+
     @contextmanager
     def _at_once(self) -> Iterator[None]:
         """Set several traits and show the outcome once."""
@@ -181,6 +190,9 @@ class HashInspector(Panel):
             self.set_trait("value", found.hashes[1])
             self.set_trait("changed", found.changed)
             self.set_trait("verdict", found.verdict)
+        self._show()
+
+    def _show(self) -> None:
         with self.quiet():
             self._show_state()
         self.render()
@@ -195,7 +207,7 @@ class HashInspector(Panel):
         self._other = w.Dropdown(description="Compare with", layout=_WIDE)
         self._message = w.Dropdown(description="Message", layout=_WIDE)
         self._checks = {name: w.Checkbox(True, description=name, indent=False) for name in HASH_FIELDS}
-        self._field = w.Dropdown(description="Field", value="content", options=_field_options())
+        self._field = w.Dropdown(description="Field", value="content", options=field_options())
         self._kind = w.Dropdown(description="as", options=["text", "JSON", "absent"], layout=w.Layout(width="120px"))
         # Leaving the box gives the field its text: a kernel may see the click on a button before the text that was
         # sent just before it (ipykernel 7 with JupyterLab's subshells), so nothing may need both in order.
@@ -287,14 +299,14 @@ class HashInspector(Panel):
         self._show_conversations()
         at, messages = self._at(), self._inspection.edited.messages
         shown = window(len(messages), at or 0, _SHOWN)
-        options(self._message, [(_label(n, messages[n]), n) for n in shown] or [("none", None)], at)
+        options(self._message, [(label(n, messages[n]), n) for n in shown] or [("none", None)], at)
         for name, check in self._checks.items():
             check.value = name in self.fields
         self._load()
 
     def _show_conversations(self) -> None:
         wanted = self._find.value.casefold()
-        found = [n for n, c in enumerate(self._known) if wanted in _searched(c)] if wanted else range(len(self._known))
+        found = [n for n, c in enumerate(self._known) if wanted in searched(c)] if wanted else range(len(self._known))
         at = self.conversation
         shown = list(found)[:_SHOWN] if wanted else list(window(len(self._known), at, _SHOWN))
         listed = [(printable(self._name(n)), n) for n in shown]
@@ -317,17 +329,3 @@ class HashInspector(Panel):
             kind, text = editable(field_value(self._inspection.edited, at, field))
         self._kind.value, self._text.value = kind, text
         self._text.placeholder = "a new value replaces it; long ones are not shown here"
-
-
-def _field_options() -> list[tuple[str, str]]:
-    own = [(hash_name(0, f) or f, f) for f in MESSAGE_FIELDS]
-    return own + [(f"conversation: {f}", f"conversation.{f}") for f in CONVERSATION_FIELDS]
-
-
-def _label(position: int, message: Message) -> str:
-    return f"{position} {printable(message.type)} {printable(message.content[:40])}"
-
-
-def _searched(conversation: Conversation) -> str:
-    parts = [conversation.source, ecma.to_text(conversation.id), ecma.to_text(conversation.slug)]
-    return "\n".join([*parts, *(m.content[:2000] for m in conversation.messages[:1])]).casefold()

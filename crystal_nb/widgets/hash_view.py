@@ -93,7 +93,7 @@ def apply_edit(conversation: Conversation, edit: Edit) -> Conversation:
         If it isn't an edit, or there is no such message or field, or the value is none for it.
     """
     messages = list(conversation.messages)
-    match tuple(edit):
+    match edit:
         case ("set", None, str(field), value):
             return msgspec.structs.replace(conversation, **{_field(None, field): _checked(field, value)})
         case ("set", int(index), str(field), value):
@@ -116,7 +116,8 @@ def apply_edit(conversation: Conversation, edit: Edit) -> Conversation:
 
 def _position(index: int, count: int) -> int:
     if not 0 <= index < count:
-        raise ConfigError(f"there is no message {index}; they are numbered from 0 to {count - 1}")
+        known = f"they are numbered from 0 to {count - 1}" if count else "there is none left"
+        raise ConfigError(f"there is no message {index}; {known}")
     return index
 
 
@@ -131,6 +132,10 @@ def _field(index: int | None, field: str) -> str:
 
 def _checked(field: str, value: Any) -> Any:
     field = next((own for own, hashed in _HASH_NAMES.items() if hashed == field), field)
+    try:
+        value_json(value)
+    except (TypeError, ValueError, RecursionError):
+        raise ConfigError(f"{field} must be a value of JSON, not a {type(value).__name__}") from None
     if field in _TEXTS and not isinstance(value, str):
         raise ConfigError(f"{field} must be text, not {value_json(value)}")
     if field in _FLAGS and not isinstance(value, bool):
@@ -140,7 +145,7 @@ def _checked(field: str, value: Any) -> Any:
             return _details(_plain(value))
         if field == "links":
             return msgspec.convert(_plain(value), tuple[Link, ...])
-    except (msgspec.ValidationError, TypeError) as error:
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"{field}: {error}") from None
     return value
 
@@ -164,8 +169,7 @@ def _details(value: Any) -> Details:
     hints = get_type_hints(Details)
     facts = {name: msgspec.convert(v, hints[name]) for name, v in others.items()}
     tools = msgspec.convert(value.get("tools", []), tuple[_Tool, ...])
-    calls = (ToolCall(t.name, t.input, t.result, t.id, t.is_error) for t in tools)
-    return Details(tools=tuple(calls), **facts)
+    return Details(tools=tuple(ToolCall(t.name, t.input, t.result, t.id, t.is_error) for t in tools), **facts)
 
 
 def field_value(conversation: Conversation, index: int | None, field: str) -> Any:
@@ -290,9 +294,9 @@ class Inspection:
     def __init__(
         self, original: Conversation, edits: Iterable[Edit] = (), fields: Collection[str] = HASH_FIELDS
     ) -> None:
-        if unknown := sorted(set(fields) - set(HASH_FIELDS)):
+        if unknown := [f for f in fields if f not in HASH_FIELDS]:
             raise ConfigError(f"not fields of the hash: {unknown}; allowed: {', '.join(HASH_FIELDS)}")
-        self.original, self.edits = original, tuple(map(tuple, edits))
+        self.original, self.edits = original, tuple(tuple(e) if isinstance(e, list) else e for e in edits)
         self.edited = apply_edits(original, self.edits)
         self.without: list[HashField] = [f for f in HASH_FIELDS if f not in fields]
 
@@ -316,10 +320,13 @@ class Inspection:
     def verdict(self) -> str:
         """What the edits did to the hash, in words."""
         off = f"; {_listed(self.without)} switched out of the canonical text" if self.without else ""
-        if self.edited == self.original:
+        if self.edited == self.original and not self.changed:  # Python takes true for 1, the hash doesn't
             what = "nothing is edited" if not self.edits else "the edits cancel out"
             return f"{what}: {'the hash without those fields' if off else 'this is the hash'}{off}"
-        return f"{', '.join(self._reasons())}: {'changed' if self.changed else 'unchanged'}"
+        reasons = self._reasons()
+        if not self.changed and any(r.endswith("is part of the hash") for r in reasons):
+            reasons.append("but the canonical text comes out the same")
+        return f"{', '.join(reasons)}: {'changed' if self.changed else 'unchanged'}"
 
     def _reasons(self) -> list[str]:
         reasons = [self._set_reason(edit) for edit in self.edits if edit[0] == "set"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ipywidgets as w
@@ -10,6 +12,7 @@ import traitlets as t
 from crystal_nb.corpus import Corpus
 from crystal_nb.errors import ConfigError
 from crystal_nb.records import Conversation, counted, printable
+from crystal_nb.rehearsal import Rehearsal
 from crystal_nb.report import ImportReport
 from crystal_nb.store import Store
 from crystal_nb.widgets import browse_html
@@ -31,8 +34,8 @@ class ImportBrowser(Panel):
     ----------
     subject : Corpus or Store
         What to look through.
-    report : ImportReport, optional
-        Whose decisions are shown.
+    report : ImportReport or Rehearsal, optional
+        Whose decisions are shown: what `import_all` or `rehearse` gave.
     filters : dict
         ``source``, ``project``, ``decision``: equal; ``since``, ``until``: ISO times or their beginnings;
         ``losses``: True for those that lost something; ``text``: in the title or a message.
@@ -71,7 +74,9 @@ class ImportBrowser(Panel):
     filtered = t.Tuple(read_only=True)
     conversation = t.Instance(Conversation, allow_none=True, read_only=True)
 
-    def __init__(self, subject: Corpus | Store, *, report: ImportReport | None = None, **traits: Any) -> None:
+    def __init__(
+        self, subject: Corpus | Store, *, report: ImportReport | Rehearsal | None = None, **traits: Any
+    ) -> None:
         super().__init__(**traits)
         self._entries = entries_of(subject, report)
         self._waiting = True
@@ -146,18 +151,37 @@ class ImportBrowser(Panel):
         self._charts = "".join(chart.to_html() for chart in charts_of(found))
 
     def _on_filters(self, change: Any) -> None:
-        self._find()
+        if self._waiting:
+            return
+        with self._or_as_before(change):
+            self._find()
         self._waiting, self.page = True, 0
         self._waiting = False
         self._refresh()
 
     def _on_selection(self, change: Any) -> None:
-        self._load()
+        if self._waiting:
+            return
+        with self._or_as_before(change):
+            self._load()
         self._waiting, self.message = True, 0
         if self.selection in self._places():
             self.page = self._places()[self.selection] // ROWS
         self._waiting = False
         self._refresh()
+
+    @contextmanager
+    def _or_as_before(self, change: Any) -> Iterator[None]:
+        """Where it can't be done, as with a store that is closed, the page goes on showing what it did."""
+        try:
+            yield
+        except Exception:
+            self._waiting = True
+            self.set_trait(change.name, change.old)
+            self._waiting = False
+            with self.quiet():
+                self._show_state()
+            raise
 
     def _on_place(self, change: Any) -> None:
         if not self._waiting:

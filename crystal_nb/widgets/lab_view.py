@@ -223,7 +223,10 @@ def _edited_note(place: _Place) -> None:
     names = [id for (id,) in world.sql("SELECT id FROM conversations WHERE source = ?", world.subject.source)]
     if not names:
         raise ConfigError("there is no conversation to have a note; import one first")
-    add_note(world, names[0], is_edited=1)
+    if world.sql("SELECT 1 FROM notes WHERE conversation_id = ?", names[0]):
+        world.sql("UPDATE notes SET is_edited = 1 WHERE conversation_id = ?", names[0])
+    else:
+        add_note(world, names[0], is_edited=1)
     place.path = world.put("edited")
 
 
@@ -293,7 +296,7 @@ def checked_steps(steps: Sequence[str], subject: Subject | None) -> None:
     >>> checked_steps(["touch", "append"], None)
     """
     for name in steps:
-        if name not in STEPS:
+        if not isinstance(name, str) or name not in STEPS:
             raise ConfigError(f"no step named {name!r}; known: {', '.join(STEPS)}")
     lacks = {"append", "short"} & set(steps) - (subject.abilities if subject is not None else {"append", "short"})
     if lacks:

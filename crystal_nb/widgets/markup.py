@@ -10,7 +10,7 @@ from importlib.resources import files
 from crystal_nb import ecma
 from crystal_nb.records import printable
 
-__all__ = ["alert", "block", "code", "page", "region", "style", "table", "text", "window"]
+__all__ = ["alert", "block", "code", "page", "panel", "region", "style", "table", "text", "window"]
 
 ROOM = 2_000
 """Characters of one value that a panel shows."""
@@ -92,6 +92,16 @@ def alert(message: str) -> str:
 
 
 def page(title: str, content: str) -> str:
+    """A panel as a whole page.
+
+    >>> page("A & B", "<p>text</p>").startswith('<!doctype html><html lang="en"><head><meta charset="utf-8">')
+    True
+    """
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{panel(title, content)}</body></html>\n'
+
+
+def panel(title: str, content: str) -> str:
     """A whole panel that stands on its own, as in an exported notebook."""
     return f'{style()}<div class="cnb"><p class="cnb-title"><b>{escape(title)}</b></p>{content}</div>'
 

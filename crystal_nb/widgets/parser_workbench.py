@@ -125,12 +125,15 @@ class ParserWorkbench(Panel):
 
     def run(self, adapter: SourceAdapter | str | None = None) -> None:
         """Parse the file again, with another parser if one is given."""
-        if adapter is not None:
-            self._adapter = adapter
+        before, chosen = self._adapter, (self.record, self.message)
+        self._adapter = before if adapter is None else adapter
         self._waiting = True
         try:
             self.record = self.message = None
             self._try()
+        except BaseException:  # as of a file that is gone: the page goes on showing the trial before it
+            self._adapter, (self.record, self.message) = before, chosen
+            raise
         finally:
             self._waiting = False
         self._refresh()
@@ -264,20 +267,27 @@ class ParserWorkbench(Panel):
 
 
 def _watch_cells(bench: ParserWorkbench) -> None:
-    """Let a workbench hear of cells that are run, for as long as it is used."""
+    """Let a workbench hear of cells that are run, until its own cell is run again and so makes another one."""
     with contextlib.suppress(ImportError):
         from IPython.core.getipython import get_ipython
 
         shell = get_ipython()
         if shell is None:
             return
-        known = weakref.ref(bench)
+        known, own = weakref.ref(bench), [""]
 
         def heard(*result: Any) -> None:
-            alive = known()
-            if alive is None or alive.comm is None:
+            alive, cell = known(), _cell_of(*result)
+            if alive is None or alive.comm is None or cell in own:
                 shell.events.unregister("post_run_cell", heard)
-            else:
-                alive._redefined(shell.user_ns)
+                return
+            own[:] = [cell] if own == [""] else own
+            alive._redefined(shell.user_ns)
 
         shell.events.register("post_run_cell", heard)
+
+
+def _cell_of(result: Any = None) -> Any:
+    """Id of the cell that was run; an object of its own where the front end gives none."""
+    cell = getattr(getattr(result, "info", None), "cell_id", None)
+    return object() if cell is None else cell
