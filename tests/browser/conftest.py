@@ -121,9 +121,12 @@ def stop(server: subprocess.Popen[bytes], place: Path) -> None:
     server.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         server.wait(PATIENCE)
-    for pid in running(place):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + 20
+    while (left := running(place)) and time.monotonic() < end:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)  # a killed process is there until the system comes to it
     server.wait(20)
 
 
