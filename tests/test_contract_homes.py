@@ -17,7 +17,6 @@ ELSEWHERE = {
     *("touch", "append", "same-size edit", "version bump"),
 }
 BROKEN_ON_PURPOSE = {"samples parse"}
-NOT_FOR_THESE_RULES = {"found"}
 HOMES: dict[tuple[str, str], set[str]] = {
     ("claude-code@1", "lineage"): set(),  # two folders, one session
     ("claude-code@1", "sidechains"): BROKEN_ON_PURPOSE,  # nothing else can be parsed
@@ -28,7 +27,6 @@ HOMES: dict[tuple[str, str], set[str]] = {
     ("codex@1", "forks"): set(),
     ("codex@2", "cold"): set(),  # compressed
     ("codex@2", "paginated"): BROKEN_ON_PURPOSE,  # rollouts that refer to bytes of others
-    ("cursor@1", "agents"): NOT_FOR_THESE_RULES,
     ("cursor@2", "agents"): set(),  # text transcripts
     ("trae@1", "answers"): set(),  # two messages of a turn with one id
     ("trae@2", "answers"): set(),  # records inside records
