@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -28,7 +28,17 @@ __all__ = ["HOME_PATH", "KINDS", "Masker", "Redaction", "describe_masked", "reda
 HOME_PATH = "home path"
 """What a masked home folder counts as."""
 _ROUNDS = 9
+_MASKS = re.compile(rf"(\[masked: (?:{'|'.join(map(re.escape, KINDS))})\])")
 _TEXTLESS = (int, float, complex, Decimal, date, time, timedelta, Enum, UnsetType, type(None))
+
+
+def _between_masks(change: Callable[[str], str], text: str) -> str:
+    """Each part alone, so that no rule sees a mask, and takes its words for a name or a secret."""
+    if "[masked: " not in text:
+        return change(text)
+    parts = _MASKS.split(text)
+    parts[::2] = map(change, parts[::2])
+    return "".join(parts)
 
 
 class Masker:
@@ -54,8 +64,8 @@ class Masker:
         low = text.lower()
         for rule in RULES:
             if any(needle in low for needle in rule.needles):
-                text = rule.pattern.sub(partial(self._mask, rule), text)
-        return without_homes(text, self._home)
+                text = _between_masks(partial(rule.pattern.sub, partial(self._mask, rule)), text)
+        return _between_masks(partial(without_homes, mask=self._home), text)
 
     def _mask(self, rule: Rule, match: re.Match[str]) -> str:
         secret = match.groupdict().get("secret")

@@ -21,8 +21,19 @@ def _rule(kind: str, needles: str, pattern: str) -> Rule:
 
 
 _B, _E = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
-_SET = r"\\*[\"']?\s*(?:=>|:=|=|:)\s*\\*[\"'`]?"
+_IS = r"\\*[\"']?\s*(?:=>|:=|=|:)\s*"
+_SET = rf"{_IS}\\*[\"'`]?"
 """Between a name and its value, in code, JSON, YAML and shell."""
+_QUOTE, _QUOTED = r"(?P<quote>\\*[\"'`])", r"(?:(?!(?P=quote))(?:\\.|[^\\\r\n]))"
+"""What opens a quoted text, escaped itself or not, and a character inside it."""
+_NO_PHRASE = (
+    r"(?![\s,;:)\]}+&|]|\.[a-z]|\$[A-Za-z_{(]|(?:your|enter|please|invalid|must|new|confirm)\s"
+    rf"|[<{{\[]{_QUOTED}{{0,200}}[>}}\]](?P=quote)|{_QUOTED}{{0,200}}?\b(?:password|passphrase|required)\b)"
+)
+"""Code between two quoted texts, a variable, a placeholder, or what a form says, is no passphrase."""
+_GIVEN, _MIXED = r"(?:=|\s+|\\*[\"']\s*,\s*)\\*[\"'`]?", r"(?=[^\s\"'`]{0,200}?\d)"
+"""Between an option and its value in a shell or a list; and what words of a help text are not: with a digit."""
+_PASSWORD = r"(?:password|passwd|passphrase|passcode|(?<![a-z])pwd|(?<![a-z])pass)"
 RULES = (
     _rule(
         "private key",
@@ -31,6 +42,11 @@ RULES = (
         r"(?s:.{0,20000}?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\:,.-]*)",
     ),
     _rule("private key", "private-lines", r"Private-Lines: \d+(?P<secret>(?:\r?\n|\\n)(?:[A-Za-z0-9+/=\r\n\\]+))"),
+    _rule(
+        "netrc password",
+        "machine",
+        r"machine\s{1,9}\S{1,200}+\s{1,9}login\s{1,9}\S{1,200}+\s{1,9}password\s{1,9}(?P<secret>\S+)",
+    ),
     _rule("age key", "age-secret-key", r"AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
     _rule("AWS key id", "akia asia abia acca aroa aida", rf"{_B}(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z0-9]{{16}}{_E}"),
     _rule(
@@ -104,38 +120,57 @@ RULES = (
         "database URL",
         "://",
         r"(?i)\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|redis|rediss|amqps?|mssql|sqlserver|oracle|clickhouse|cockroachdb)"
-        r"(?:\+[a-z0-9]+)?://[^\s:/@\"'<>]*:(?P<secret>[^\s@\"'<>\[]+)@",
+        r"(?:\+[a-z0-9]+)?://[^\s:/@\"'<>]*:(?P<secret>(?:(?!://)[^\s\"'<>])+)@",
     ),
-    _rule("URL password", "://", r"(?i)\b[a-z][a-z0-9+.-]*://[^\s:/@\"'<>]*:(?P<secret>[^\s:@/\"'<>\[$]+)@"),
-    _rule(
-        "netrc password",
-        "machine",
-        r"machine\s{1,9}\S{1,200}+\s{1,9}login\s{1,9}\S{1,200}+\s{1,9}password\s{1,9}"
-        r"(?P<secret>[^\s\[]\S*)",
-    ),
+    _rule("URL password", "://", r"(?i)\b[a-z][a-z0-9+.-]*://[^\s:/@\"'<>]*:(?P<secret>[^\s:@/\"'<>$]+)@"),
     _rule(
         "authorization header",
         "bearer basic token",
         r"(?i)\b(?:bearer|(?<=authorization: )(?:basic|token)|(?<=authorization:)(?:basic|token))\s+"
         r"(?P<secret>(?=[A-Za-z._~+/=-]{0,200}\d)[A-Za-z0-9._~+/=-]{16,}+)",
     ),
-    _rule("curl password", "-u --user", r"(?<!\S)(?:-u|--user)[ =][\"']?[\w.@+-]+:(?P<secret>[^\s\"'\[$]{4,})"),
+    _rule("curl password", "-u --user", r"(?<!\S)(?:-u|--user)[ =][\"']?[\w.@+-]+:(?P<secret>[^\s\"'$]{4,})"),
     _rule(
         "password",
         "pass pwd",
         r"(?i)[\"'](?:name|key)\\*[\"']\s*:\s*\\*[\"'][^\"'\\]{0,60}(?:pass|pwd)[^\"'\\]{0,20}\\*[\"']\s*,\s*"
-        r"\\*[\"']value\\*[\"']\s*:\s*\\*[\"'](?P<secret>(?!\[masked)[^\"'\\]{4,})",
+        r"\\*[\"']value\\*[\"']\s*:\s*\\*[\"'](?P<secret>[^\"'\\]{4,})",
     ),
     _rule(
         "password",
         "pass pwd",
-        rf"(?i)(?:password|passwd|passphrase|passcode|(?<![a-z])pwd|(?<![a-z])pass){_SET}"
-        r"(?P<secret>(?!\[masked)[^\s\"'`,;(){}\[\]<>$]{4,}+)(?![(\[])",
+        rf"(?i){_PASSWORD}{_IS}{_QUOTE}{_NO_PHRASE}(?P<secret>{_QUOTED}{{4,200}})(?P=quote)",
+    ),
+    _rule(
+        "password",
+        "pass pwd",
+        rf"(?i){_PASSWORD}{_SET}"
+        r"(?P<secret>[^\s\"'`,;(){}\[\]<>$]{4,}+)(?![(\[])",
+    ),
+    _rule(
+        "password", "--pass", rf"(?i)(?<![\w-])--pass(?:word|wd|phrase)?{_GIVEN}(?P<secret>{_MIXED}[^\s\"'`$]{{4,}}+)"
+    ),
+    _rule("password", "sshpass", r"sshpass\s+-p\s*\\*[\"']?(?P<secret>[^\s\"'\\$]{4,})"),
+    _rule(
+        "password",
+        "pass",
+        r"(?i)<(?P<tag>[\w:.-]{0,40}pass(?:word|wd|phrase))>\s*(?P<secret>[^\s<>$][^<>\r\n]{3,200})</(?P=tag)>",
+    ),
+    _rule("cookie", "cookie", r"(?i)\bcookie:\s*(?P<secret>[\w.-]+=[^\s;,\"'\\]{8,}+(?:;\s*[\w.-]+=[^\s;,\"'\\]+)*)"),
+    _rule(
+        "secret",
+        "--",
+        rf"(?i)(?<![\w-])--(?:[a-z]+-)?(?:token|secret|api-?key){_GIVEN}(?P<secret>{_MIXED}[^\s\"'`$]{{8,}}+)",
+    ),
+    _rule(
+        "secret",
+        "secret",
+        rf"(?i)secret[_-]?key(?:[_-]?base)?{_IS}{_QUOTE}(?P<secret>(?!\$[A-Za-z_{{(]){_MIXED}(?:(?!\s){_QUOTED}){{12,200}})(?P=quote)",
     ),
     _rule(
         "secret",
         "secret token key credential auth",
-        rf"(?i)(?:secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credentials?|auth){_SET}"
+        rf"(?i)(?:secret(?:[_-]?key)?|token|api[_-]?key|access[_-]?key|account[_-]?key|credentials?|auth){_SET}"
         r"(?P<secret>(?=[\w.~+/=:-]{0,200}?\d)(?=[\w.~+/=:-]{0,200}?[a-z])[\w.~+/=:-]{16,}+)",
     ),
 )

@@ -88,6 +88,7 @@ SECRETS: dict[str, tuple[str, str]] = {
     "Azure signature": ("https://x.blob.core.windows.net/c?sv=2024&sig={}", bare(MIX[:43], "%3D")),
     "Azure client secret": ("{}", bare(MIX[:3], "8", "Q~", MIX[:34])),
     "curl password": ("curl -u ada:{} https://example.org", MIX[:12]),
+    "cookie": ("Cookie: sid={}; theme=dark", MIX[:24]),
     "secret": ('"client_secret": "{}"', MIX[:24]),
 }
 OTHER_KIND = {"OpenRouter key": "OpenAI key", "Linear key": "Linear key"}
@@ -176,10 +177,101 @@ def test_home_paths(text, shown):
         "a key-value store, key-by-key",
         "Math.random().toString(36)",
         "secretary: Ada",
+        "api_key=settings.s3_bucket.token1",
+        "token = config.oauth2.access_token",
+        "'password=' + user + '&x=1'",
+        'print("password:", password, "ok")',
+        'input("Password: ").strip("x")',
+        '"password=".concat(x, "y")',
+        '"password": "Password is required"',
+        'password="$PASSWORD x"',
+        'password: "{{ vault }}"',
+        'password="<your pass>"',
+        "use --password flag. or --token VALUE",
+        "docker login --password-stdin registry1",
+        "`password=` and `token=`",
+        "password=user.name",
+        'SECRET_KEY = os.environ["SECRET_KEY"]',
+        "<password>$X</password>",
+        "<password>string</password>",
+        "postgres://user:<password>@h/x",
+        "Cookie: yes",
     ],
 )
 def test_what_is_no_secret_stays(text):
     assert redact(text).value == text
+
+
+WRAPPINGS = ("{}", "before {} after", "`{}`", "({})", "[{}]", "\n{}\n", "x: {}, y")
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_a_secret_counts_once_and_not_again(kind):
+    frame, secret = SECRETS[kind]
+    for wrapping in WRAPPINGS:
+        once = redact(wrapping.format(frame.format(secret)))
+        assert list(once.masked.values()) == [1], wrapping
+        again = redact(once.value)
+        assert (again.value, again.masked) == (once.value, {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mask_is_no_secret_and_its_words_name_none(kind):
+    mask = f"[masked: {kind}]"
+    frames = [frame for frame, _ in SECRETS.values()]
+    frames += [
+        "_authToken={}",
+        'password="{}"',
+        "{}=abcd1234",
+        "{}: abcd1234",
+        "/home/{}",
+        "-u a:{}",
+        "a://b:{}@c",
+        "--token {}",
+    ]
+    for text in (frame.replace("{}", mask) for frame in frames):
+        assert (redact(text).value, redact(text).masked) == (text, {})
+
+
+def test_a_token_after_its_name_in_an_npmrc_is_masked_once():
+    found = redact(f"//registry.npmjs.org/:_authToken={HEX[:36]}")
+    assert (found.value, found.masked) == ("//registry.npmjs.org/:_authToken=[masked: npm token]", {"npm token": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ('password: "{}"', "correct horse battery"),
+        (r'{{"text": "password=\"{}\" x"}}', "correct horse"),
+        ('password="{}"', "pa$$w0rd123"),
+        ('password="{}"', r"a\"b c d"),
+        ("PASSWORD='{}'", "a(b)c[d]{e}1"),
+        ("postgres://app:{}@db/x", "p@ss/w0rd!"),
+        ("postgres://u:{}@h/d", "a[b]c"),
+        ("https://u:{}@h/d", "a[b]c"),
+        ("password={} x", "tr0b"),
+        ("--token {} x", "abc123def456"),
+        ("--password {} x", "hunter22"),
+        ("--password='{}'", "hunter22"),
+        ('["--password", "{}"]', "hunter22"),
+        ("sshpass -p {} ssh h", "hunter"),
+        ("<db.password>{}</db.password>", "correct horse"),
+        ("Set-Cookie: {}", "sid=abcdef123456; Path=/"),
+        ("SECRET_KEY = '{}'", "django-insecure-#5$x(y)0"),
+    ],
+)
+def test_what_stands_where_a_secret_does_is_masked_whole(text, secret):
+    found = redact(text.format(secret))
+    (kind,) = found.masked
+    assert (found.value, found.masked[kind]) == (text.format(f"[masked: {kind}]"), 1)
+
+
+def test_a_password_has_four_characters_at_least():
+    for text in ("password={}", 'password="{}"', '{{"name": "PASSWORD", "value": "{}"}}', "curl -u ada:{}"):
+        assert redact(text.format("x7z")).value == text.format("x7z")
+        assert "x7zq" not in redact(text.format("x7zq")).value
+    assert redact({"password": "x7z"}).masked == {}
+    assert redact({"password": "x7zq"}).masked == {"password": 1}
 
 
 @given(texts)
@@ -234,7 +326,20 @@ def test_what_is_masked_in_front_of_a_secret_does_not_hide_it(fragments):
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
-    "text", ["token:", "password=", "sk-", "a://", "machine x login ", "-----BEGIN PRIVATE " + "KEY-----!"]
+    "text",
+    [
+        "token:",
+        "password=",
+        'password="',
+        "secret_key='",
+        "cookie: a=",
+        "--token ",
+        "sk-",
+        "a://",
+        "redis://a:",
+        "machine x login ",
+        "-----BEGIN PRIVATE " + "KEY-----!",
+    ],
 )
 def test_hostile_text_takes_no_longer_than_other_text(text):
     redact(text * 20_000)
