@@ -198,14 +198,15 @@ class ParserSession:
                 for message in values_of(result):
                     self._add(message)
             except (Exception, SystemExit) as error:  # a person's function may raise anything
-                described = describe_error(error, function, result)
+                described, note = describe_error(error, function, result), said(error) or None
                 if rules.on_error == "raise":
-                    raise _located(described, record, self._candidate) from error
+                    raise _located(described, note, record, self._candidate) from error
                 self.drop(f"error: {described}")
         if len(self._messages) > before:
             added = len(self._messages) - before
             note = f"{added} messages" if added > 1 else None
-            note = self._outcome[1] if self._outcome and self._outcome[0] == "dropped" else note
+            if self._outcome and self._outcome[0] == "dropped":
+                note = self._outcome[1]
             self._outcome = ("kept", None, before)
         outcome = self._outcome or _NOTHING
         further = {*range(before, len(self._messages)), *self._amended} - {outcome[2]}
@@ -297,7 +298,8 @@ def _moved(fate: Fate, place: dict[int, int]) -> Fate:
     return replace(fate, message_index=place[fate.message_index], also=tuple(sorted(place[at] for at in fate.also)))
 
 
-def _located(described: str, record: RawRecord, candidate: Candidate) -> ParseError:
+def _located(described: str, said: str | None, record: RawRecord, candidate: Candidate) -> ParseError:
+    """The error as logs and reports show it; what it said and the record, a traceback and a trial show as well."""
     error = ParseError(
         described,
         source=candidate.source,
@@ -306,28 +308,31 @@ def _located(described: str, record: RawRecord, candidate: Candidate) -> ParseEr
         offset=record.offset,
         row=record.key,
     )
-    error.add_note(f"raw record: {record.excerpt}")  # a traceback shows it; a log or a report does not
+    if said:
+        error.add_note(said)
+    error.add_note(f"raw record: {record.excerpt}")
     return error
 
 
 def describe_error(error: BaseException, function: Any, result: Any = None) -> str:
-    """An exception with the line of the function that it came from, or that yielded what was refused.
+    """The kind of an exception and the line of the function that raised it, or that yielded what was refused.
+
+    What it says stays out, since it may be a message's text.
 
     >>> def broken(record, session):
     ...     return record["id"]
     >>> try:
     ...     broken({}, None)
     ... except KeyError as error:
-    ...     print(describe_error(error, broken).partition(":")[0])
+    ...     print(describe_error(error, broken).partition(" at ")[0])
     KeyError in broken, line 2
     """
-    text = said(error)
     name = getattr(function, "__name__", "the parser")
     number = _raised_at(error.__traceback__, function) or _yielded_at(result, function)
     where = f" in {name}" if number is None else f" in {name}, line {number}"
     line = "" if number is None else linecache.getline(function.__code__.co_filename, number).strip()
     source = f" at `{line}`" if line else ""
-    return f"{type(error).__name__}{where}: {text}{source}" if text else f"{type(error).__name__}{where}{source}"
+    return f"{type(error).__name__}{where}{source}"
 
 
 def _raised_at(traceback: TracebackType | None, function: Any) -> int | None:

@@ -92,6 +92,24 @@ def test_dropping_errors_lets_the_rest_go_on(home):
     assert len(parsed.conversation.messages) == 1
 
 
+def test_what_an_exception_says_is_in_no_report(home):
+    @jsonl_adapter("mytool", root="~/.mytool")
+    def counting(record, session):
+        yield cnb.Message("user", str(int(record["text"])))
+
+    path = put(home, '{"kind":"say","text":"my diary"}\n')
+    config = cnb.Config(home=home)
+    assert "my diary" in try_parser(counting, path).problem()
+    corpus = cnb.parse(cnb.scan(counting, config=config), config=config, adapters=[counting])
+    with cnb.Store.in_memory(cnb.PINNED, config) as store:
+        report = cnb.import_all(store, cnb.scan(counting, config=config), config=config, adapters=[counting])
+        shown = [repr(corpus), corpus._repr_html_(), str(corpus.failures.rows()), repr(report), report._repr_html_()]
+        shown += [str(report.decisions.rows()), str(store.import_log().rows())]
+    assert corpus.failed == 1
+    assert all("ValueError in counting, line" in text for text in shown[:3])
+    assert not [text for text in shown if "diary" in text]
+
+
 @pytest.mark.parametrize(
     ("yielded", "said"),
     [
@@ -105,7 +123,7 @@ def test_what_is_no_message_is_refused_where_it_is_yielded(home, yielded, said):
     def wrong(record, session):
         yield yielded
 
-    assert said in str(try_parser(wrong, put(home, SAYS)).error)
+    assert said in try_parser(wrong, put(home, SAYS)).problem()
 
 
 def test_ids_come_from_the_position_and_times_stay_null(home):
@@ -163,7 +181,7 @@ def test_an_unknown_fact_is_refused_with_those_that_are_known(home):
     def titled(record, session):
         session.metadata(title="T")
 
-    assert "metadata takes id, slug (the title), cwd" in str(try_parser(titled, put(home, SAYS)).error)
+    assert "metadata takes id, slug (the title), cwd" in try_parser(titled, put(home, SAYS)).problem()
 
 
 @pytest.mark.parametrize(

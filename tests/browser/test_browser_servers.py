@@ -50,6 +50,9 @@ def test_a_setup_that_fails_leaves_nothing(tmp_path, monkeypatch):
     place = tmp_path / "lab"
 
     def never(*_):
+        end = time.monotonic() + 60
+        while not running(place) and time.monotonic() < end:
+            time.sleep(0.05)  # a process that is about to begin has no environment yet
         assert running(place)
         raise RuntimeError("no server")
 
