@@ -377,6 +377,15 @@ def test_compressed_data_that_ends_too_early_is_told_wherever_it_is_cut(home, ch
             assert file.readinto(buffer) == 0
 
 
+@pytest.mark.parametrize(("behind", "is_told"), [(b"", True), (bytes(58), False), (frame(b"x" * 9, False)[6:-1], True)])
+def test_a_header_with_nothing_but_zeros_behind_it_is_an_empty_file(home, behind, is_told):
+    path = home(f"{NAME}{THREAD}01.jsonl.zst", zstandard.MAGIC_NUMBER.to_bytes(4, "little") + bytes(2) + behind)
+    with Opened(path) as file:
+        while file.readinto(bytearray(9)):
+            pass
+        assert bool(file.damage) == is_told
+
+
 @pytest.mark.parametrize("checksum", [False, True])
 def test_the_books_of_a_cut_compressed_rollout_do_not_close(home, checksum):
     pack = zstandard.ZstdCompressor(write_checksum=checksum).compress
