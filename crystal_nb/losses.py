@@ -34,7 +34,11 @@ BOOKS: Table = {
     "source": Column(pl.String, "Adapter name."),
     "conversation_id": Column(pl.String, "Namespaced id of the conversation."),
     "conversation_index": Column(pl.UInt32, "Row in the conversations frame."),
-    "file_size": Column(pl.Int64, "Bytes of the file; null for a conversation in a document or database."),
+    "file_size": Column(
+        pl.Int64,
+        "Bytes of the file on disk: of a .zst file the compressed ones, while the sums count what it unfolds to; "
+        "null for a conversation in a document or database.",
+    ),
     "records": Column(pl.UInt32, "Raw records, each with one fate."),
     "kept": Column(pl.Int64, "Bytes of records that became messages."),
     "merged": Column(pl.Int64, "Bytes of records that went into a message of another record."),
@@ -42,7 +46,8 @@ BOOKS: Table = {
     "dropped": Column(pl.Int64, "Bytes of records that are lost."),
     "closed": Column(
         pl.Boolean,
-        "Whether the records lie end to end from first byte to last; null where file_size is, as there are no lines.",
+        "Whether the records lie end to end from first byte to last, and a .zst file unfolds to its end; null where "
+        "file_size is, as there are no lines.",
     ),
 }
 
@@ -105,11 +110,15 @@ def _book_row(index: int, p: ParsedConversation) -> dict[str, Any]:
 
 
 def _tile(ends: list[tuple[int, int]], candidate: Candidate) -> bool:
-    """Tell whether the records follow one another without gap or overlap, up to the file's end."""
+    """Tell whether the records follow one another without gap or overlap, up to the file's end.
+
+    A record of no bytes stands for what couldn't be unfolded.
+    """
     stops = [0, *(stop for _, stop in sorted(ends))]
     starts = [start for start, _ in sorted(ends)]
-    whole = candidate.file_path.endswith(".zst") or stops[-1] == _size(candidate)
-    return starts == stops[:-1] and whole
+    is_packed = candidate.file_path.endswith(".zst")
+    is_whole = all(start < stop for start, stop in ends) if is_packed else stops[-1] == _size(candidate)
+    return starts == stops[:-1] and is_whole
 
 
 def _size(candidate: Candidate) -> int:

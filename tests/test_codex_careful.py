@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from strategies import json_values, texts
 import crystal_nb as cnb
 from crystal_nb.adapters.codex_careful import CAREFUL
 from crystal_nb.adapters.codex_events import EVENTS, RARE_EVENTS
+from crystal_nb.adapters.codex_files import Opened
 from crystal_nb.adapters.codex_items import ITEMS, RARE_ITEMS
 from crystal_nb.adapters.codex_rules import V1, V2
 from crystal_nb.adapters.codex_shapes import Wide
@@ -339,6 +341,81 @@ def test_damaged_compressed_data_keeps_what_came_before(home):
     assert [f.candidate.id for f in corpus.failed] == [THREAD + "02"]
     assert "damaged" in corpus.parsed[0].fates[-1].reason
     assert len(corpus.parsed[0].conversation.messages) > 10_000
+
+
+def frame(data: bytes, checksum: bool) -> bytes:
+    """A frame of many blocks: compressed ones, and one repeated byte where the data is that."""
+    packer = zstandard.ZstdCompressor(level=3, write_checksum=checksum).compressobj()
+    pieces = [data[at : at + 3000] for at in range(0, len(data), 3000)]
+    parts = [packer.compress(piece) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for piece in pieces]
+    return b"".join(parts) + packer.flush()
+
+
+def rambling(first: int, count: int) -> bytes:
+    return lines(*[answer(f"{n}{hash(n * 7.7)}" + "x" * 300 * (n % 2)) for n in range(first, first + count)])
+
+
+SKIPPED = (0x184D2A5F).to_bytes(4, "little") + (700).to_bytes(4, "little") + b"?" * 700
+INCOMPRESSIBLE = random.Random(7).randbytes(5000)
+PIECES = [rambling(0, 40), b"", b" " * 200_000 + b"\n", INCOMPRESSIBLE, rambling(40, 40)]
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+def test_compressed_data_that_ends_too_early_is_told_wherever_it_is_cut(home, checksum):
+    frames = [SKIPPED, *(frame(piece, checksum) for piece in PIECES), SKIPPED]
+    whole = b"".join(frames)
+    good = {sum(map(len, frames[:count])) for count in range(len(frames) + 1)}
+    near = {place + by for place in good for by in range(-20, 21)}
+    path = home(f"{NAME}{THREAD}01.jsonl.zst", whole)
+    for cut in sorted({at for at in near if 0 <= at <= len(whole)} | set(range(0, len(whole), 97))):
+        path.write_bytes(whole[:cut])
+        with Opened(path) as file:
+            buffer = bytearray(1 << 20)
+            while file.readinto(buffer):
+                pass
+            assert file.damage == (None if cut in good else "it ends in the middle of a frame"), cut
+            assert file.readinto(buffer) == 0
+
+
+@pytest.mark.parametrize(("behind", "is_told"), [(b"", True), (bytes(58), False), (frame(b"x" * 9, False)[6:-1], True)])
+def test_a_header_with_nothing_but_zeros_behind_it_is_an_empty_file(home, behind, is_told):
+    path = home(f"{NAME}{THREAD}01.jsonl.zst", zstandard.MAGIC_NUMBER.to_bytes(4, "little") + bytes(2) + behind)
+    with Opened(path) as file:
+        while file.readinto(bytearray(9)):
+            pass
+        assert bool(file.damage) == is_told
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+def test_the_books_of_a_cut_compressed_rollout_do_not_close(home, checksum):
+    pack = zstandard.ZstdCompressor(write_checksum=checksum).compress
+    frames = [pack(rambling(0, 9000)), pack(rambling(9000, 9000))]
+    whole = b"".join(frames)
+    path = home(f"{NAME}{THREAD}01.jsonl.zst", whole)
+
+    def closed() -> bool | None:
+        corpus = cnb.parse(cnb.scan("codex@2", config=home.config), config=home.config)
+        assert not corpus.failed
+        told = [fate.reason for fate in corpus.parsed[0].fates if fate.kind == "zstd"]
+        (is_closed,) = corpus.books()["closed"]
+        assert told == (
+            [] if is_closed else ["the compressed data is damaged from here: it ends in the middle of a frame"]
+        )
+        assert corpus.books()["file_size"].to_list() == [path.stat().st_size]
+        return is_closed
+
+    assert closed()
+    for cut in (1, 2, 4, 2000, len(frames[1]) - 3, len(frames[1]) + 1):
+        path.write_bytes(whole[:-cut])
+        assert not closed(), cut
+    path.write_bytes(frames[0])
+    assert closed()
+
+
+def test_a_compressed_rollout_cut_before_its_first_record_fails(home):
+    home(f"{NAME}{THREAD}01.jsonl.zst", packed(lines(answer("x")))[:9])
+    corpus = cnb.parse(cnb.scan("codex@2", config=home.config), config=home.config)
+    assert "ends in the middle of a frame" in corpus.failed[0].message
 
 
 MEGABYTES = 1 << 20

@@ -21,6 +21,7 @@ from crystal_nb import ecma
 from crystal_nb.adapters.base import TimedCache, list_names, open_file
 from crystal_nb.adapters.codex_shapes import HEAD, Head, HeadPayload, as_text
 from crystal_nb.adapters.jsonl import BLOCK_BYTES, read_blocks
+from crystal_nb.adapters.zstd_frames import ends_midway
 from crystal_nb.config import Config
 
 __all__ = ["Opened", "Rollout", "head_of", "open_rollout", "rollouts", "sessions_root", "turns_of"]
@@ -53,8 +54,8 @@ class Rollout(Struct, frozen=True):
 class Opened:
     """A file, decompressed where its name says so, for one pass from its beginning.
 
-    What is damaged in the compressed data ends the reading and is told by `damage`. Data that unfolds
-    without measure is refused with an ``OSError``.
+    What is damaged in the compressed data, or cut off from it, ends the reading and is told by `damage`.
+    Data that unfolds without measure is refused with an ``OSError``.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -62,7 +63,8 @@ class Opened:
         self._is_packed = str(path).endswith(".zst")
         zstandard = _zstandard() if self._is_packed else None
         self._file: Any = open_file(path)
-        self._packed = os.fstat(self._file.fileno()).st_size
+        self._descriptor = self._file.fileno()
+        self._packed = os.fstat(self._descriptor).st_size
         self._bytes = self._lines = 0
         if zstandard is not None:
             self._error: type[Exception] = zstandard.ZstdError
@@ -82,11 +84,19 @@ class Opened:
             raise OSError("too large: a line of more than 256 MB in compressed data")
         try:
             count = self._file.readinto(buffer) or 0
+            if not count and self._is_cut():
+                self.damage = "it ends in the middle of a frame"
         except self._error as error:
             self.damage = str(error)
             return 0
         self._refuse_bomb(bytes(buffer[:count]))
         return count
+
+    def _is_cut(self) -> bool:
+        with open(self._descriptor, "rb", closefd=False) as file:
+            is_cut = ends_midway(file)
+            file.seek(0, os.SEEK_END)  # who reads on is still at the end
+            return is_cut
 
     def _refuse_bomb(self, data: bytes) -> None:
         """Stop where far more comes out than any history holds: each line is a record in memory."""
