@@ -105,7 +105,7 @@ def test_what_an_exception_says_is_in_no_report(home):
         report = cnb.import_all(store, cnb.scan(counting, config=config), config=config, adapters=[counting])
         shown = [repr(corpus), corpus._repr_html_(), str(corpus.failures.rows()), repr(report), report._repr_html_()]
         shown += [str(report.decisions.rows()), str(store.import_log().rows())]
-    assert corpus.failed == 1
+    assert len(corpus.failed) == 1
     assert all("ValueError in counting, line" in text for text in shown[:3])
     assert not [text for text in shown if "diary" in text]
 
