@@ -448,6 +448,19 @@ def test_a_resumed_copy_keeps_what_is_new(write, read_all):
     assert {f.kind for f in found["b"].fates} == {"copy", "user"}
 
 
+def test_a_record_that_says_something_else_is_no_copy_whatever_its_id(write, read_all):
+    write(*common(3, "a"), name="-a/a.jsonl")
+    edited = [
+        r | {"message": {"role": "user", "content": "edited"}} if n == 1 else r for n, r in enumerate(common(3, "a"))
+    ]
+    write(*edited, row("user", "new", uuid(9), sessionId="b"), name="-a/b.jsonl")
+    found = read_all()
+    assert [m.content for m in found["b"].conversation.messages] == ["edited", "new"]
+    (link,) = found["b"].conversation.links
+    assert link.target == "a"
+    assert "1 of them with other content" in link.evidence
+
+
 def test_what_cannot_be_decided_says_so(write, read_all):
     write(*common(2, "a"), name="-a/a.jsonl")
     write(*common(2, "b"), name="-a/b.jsonl")

@@ -18,12 +18,12 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from crystal_nb.adapters.claude_places import head, plain_name
 from crystal_nb.adapters.claude_records import LineDecoder
 from crystal_nb.adapters.jsonl import read_blocks
-from crystal_nb.adapters.typed import NotAnObject
+from crystal_nb.adapters.typed import NotAnObject, raw_bytes
 from crystal_nb.details import LinkKind
 
 __all__ = ["NO_COPY", "Copy", "copied_from", "copied_from_session", "is_held"]
@@ -47,12 +47,20 @@ class Copy(Struct, frozen=True):
 NO_COPY = Copy()
 
 
+_NO_RAW = Raw(b"")
+
+
 class _Forked(Struct, gc=False, rename="camel"):
     session_id: str | None = None
 
 
+class _Said(Struct, gc=False):
+    content: Raw = _NO_RAW
+
+
 class _Step(Struct, gc=False, rename="camel"):
     uuid: str | None = None
+    message: _Said | None = None
     timestamp: str | None = None
     session_id: str | None = None
     session_kind: str | None = None
@@ -76,6 +84,8 @@ class _Member(Struct):
     size: int
     steps: dict[str, str]
     """Times by UUID, in file order."""
+    said: dict[str, int]
+    """Hashes of the messages' contents by UUID: what says something else is no copy, whatever its id."""
     says: str | None
     """How it tells that it is a copy."""
     kind: LinkKind
@@ -209,6 +219,7 @@ def _analysed(first: str, family: tuple[str, ...], path: str, size: int) -> Copy
 def _member(path: str, first: str) -> _Member:
     stem = os.path.basename(path).removesuffix(_SUFFIX)
     steps: dict[str, str] = {}
+    said: dict[str, int] = {}
     says: tuple[str, LinkKind] | None = None
     size = 0
     for block in read_blocks(path, _DECODER):
@@ -218,8 +229,10 @@ def _member(path: str, first: str) -> _Member:
                 if not steps:
                     says = _says(record, stem)
                 steps[record.uuid] = record.timestamp or ""
+                content = record.message.content if isinstance(record.message, _Said) else _NO_RAW
+                said[record.uuid] = hash(raw_bytes(content))
     is_within = next(iter(steps), first) != first
-    return _Member(path, size, steps, says[0] if says else None, says[1] if says else "resumed-from", is_within)
+    return _Member(path, size, steps, said, says[0] if says else None, says[1] if says else "resumed-from", is_within)
 
 
 def _says(record: _Step, stem: str) -> tuple[str, LinkKind] | None:
@@ -244,7 +257,8 @@ def _copies(members: list[_Member]) -> dict[str, Copy]:
     for member in members:
         shared = [uuid for uuid in member.steps if uuid in keeper]
         if shared:
-            found[member.path] = _copy(member, shared, keeper[shared[-1]])
+            same = frozenset(uuid for uuid in shared if member.said[uuid] == keeper[uuid].said[uuid])
+            found[member.path] = _copy(member, shared, same, keeper[shared[-1]])
         for uuid in member.steps:
             keeper.setdefault(uuid, member)
     return found
@@ -256,17 +270,19 @@ def _age(member: _Member, holders: dict[str, int]) -> tuple[Any, ...]:
     return not member.is_within, member.says is not None, own, len(member.steps), member.path
 
 
-def _copy(member: _Member, shared: list[str], origin: _Member) -> Copy:
+def _copy(member: _Member, shared: list[str], same: frozenset[str], origin: _Member) -> Copy:
     common = f"{len(shared)} equal record ids"
+    if len(same) < len(shared):
+        common += f", {len(shared) - len(same)} of them with other content, which stays"
     is_whole = len(shared) == len(member.steps)
     origin_went_on = any(uuid not in member.steps for uuid in origin.steps)
     kind: LinkKind = "copy-of" if is_whole else member.kind
     if origin.is_within:
-        return Copy(frozenset(shared), origin.path, "forked-from", f"{common}, from a compaction boundary on", True)
+        return Copy(same, origin.path, "forked-from", f"{common}, from a compaction boundary on", True)
     if member.says is not None and origin.says != member.says:
-        return Copy(frozenset(shared), origin.path, kind, f"{common}; {member.says}", True)
+        return Copy(same, origin.path, kind, f"{common}; {member.says}", True)
     if not is_whole and not origin_went_on:
-        return Copy(frozenset(shared), origin.path, kind, f"{common}, all that the other one has", True)
+        return Copy(same, origin.path, kind, f"{common}, all that the other one has", True)
     why = "nothing tells which is the copy" if is_whole else "both go on; the one that went on first is the origin"
     kind = kind if is_whole else "forked-from"
-    return Copy(frozenset(shared), origin.path, kind, f"{common}; {why}", False)
+    return Copy(same, origin.path, kind, f"{common}; {why}", False)
