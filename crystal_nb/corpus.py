@@ -16,6 +16,7 @@ from crystal_nb import charts, ecma
 from crystal_nb.details import without_text
 from crystal_nb.errors import SourceError, UnknownConversationError
 from crystal_nb.hashing import content_hash
+from crystal_nb.html_table import html_table
 from crystal_nb.identity import namespace
 from crystal_nb.provenance import SourceText, sources_of
 from crystal_nb.records import Candidate, Conversation, Fate, counted, printable
@@ -286,9 +287,9 @@ class Corpus:
         ]
         failures = [{"source": f.candidate.source, "failure": _cut(f.message, _LONGEST)} for f in self.failed]
         times = charts.over_time((p.time, p.conversation.source) for p in self.parsed)
-        tables = [_html_table("What was read", self.summary()), times.to_html() if times.rows else ""]
+        tables = [html_table("What was read", self.summary(), _html_cell), times.to_html() if times.rows else ""]
         tables.append(charts.bars("What was lost", losses, "dropped", _ROWS).to_html() if losses else "")
-        tables.append(_html_table(f"What failed, {len(failures):,}", failures[:_ROWS]))
+        tables.append(html_table(f"What failed, {len(failures):,}", failures[:_ROWS], _html_cell))
         return f"<p><b>{escape(self.headline())}</b></p>{''.join(tables)}"
 
 
@@ -330,14 +331,6 @@ def _text_table(rows: list[dict[str, Any]]) -> list[str]:
         "  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
         for row in cells
     ]
-
-
-def _html_table(caption: str, rows: list[dict[str, Any]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-    body = "".join(f"<tr>{''.join(map(_html_cell, row.values()))}</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _html_cell(value: Any) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from crystal_nb import ecma
 from crystal_nb.decisions import Decision, Step, StoredConversation
 from crystal_nb.policy import Policy
-from crystal_nb.records import Candidate, Conversation, Fate
+from crystal_nb.records import Candidate, Conversation, Fate, counted
 
 __all__ = [
     "after_parse",
@@ -148,7 +148,7 @@ def after_parse(
     )
     enough = Step("enough messages", policy.min_messages, count, count >= policy.min_messages)
     if not enough.answer:
-        reason = f"It has {count} message{'' if count == 1 else 's'}; {policy.min_messages} are needed."
+        reason = f"It has {counted(count, 'message')}; {policy.min_messages} are needed."
         return _with(before, enough, "skip-short", reason)
     if known is not None:
         same = _compare("same hash", known.content_hash, content_hash)

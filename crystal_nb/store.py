@@ -20,7 +20,7 @@ from crystal_nb.config import Config
 from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.errors import ConfigError, StoreError
 from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
-from crystal_nb.records import Candidate, Conversation, printable
+from crystal_nb.records import Candidate, Conversation, counted, printable
 from crystal_nb.rehash import rehash, stored_conversation
 from crystal_nb.states import States
 from crystal_nb.store_copy import copy_database, new_database, reported
@@ -92,7 +92,7 @@ class Store:
         count = "closed"
         try:
             (found,) = self._connection.execute("SELECT count(*) FROM conversations").fetchone()
-            count = f"{found:,} conversation{'' if found == 1 else 's'}"
+            count = counted(found, "conversation")
         except sqlite3.Error:
             pass
         place = printable(str(self.path or "in memory"))

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "crystal_nb"
 ROWS = [
-    ["errors", "_version", "details", "decisions", "ecma.text", "blame"],
+    ["errors", "_version", "details", "decisions", "ecma.text", "blame", "html_table"],
     ["ecma.value"],
     ["ecma.json", "ecma.date", "ecma.operators"],
     ["ecma"],

@@ -13,6 +13,7 @@ from msgspec import Struct
 from crystal_nb import charts
 from crystal_nb.audit.findings import KINDS, Answer, Finding
 from crystal_nb.errors import ConfigError
+from crystal_nb.html_table import html_table
 from crystal_nb.records import counted, printable
 from crystal_nb.store_open import expanded
 
@@ -153,10 +154,12 @@ class AuditReport(Struct, frozen=True):
         """
         kinds = charts.counted("Findings by kind", "kind", Counter(f"{f.severity}: {f.kind}" for f in self.found))
         found = (kinds.to_html() if self.found else "") + self._scans_html()
-        found += _html_table("Findings", self._finding_rows())
+        found += html_table("Findings", self._finding_rows(), _html_cell)
         tables = "".join(
             f"<h2>{escape(a.question.capitalize())}</h2><p>{escape(printable(a.sentence))}</p>"
-            + "".join(_html_table(name, list(frame.iter_rows(named=True))) for name, frame in a.tables.items())
+            + "".join(
+                html_table(name, list(frame.iter_rows(named=True)), _html_cell) for name, frame in a.tables.items()
+            )
             for a in self.answers
         )
         page = (
@@ -200,14 +203,6 @@ _STYLE = (
     "body{font:14px/1.5 sans-serif;margin:2em;max-width:100em}table{border-collapse:collapse;margin:1em 0}"
     "td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left;vertical-align:top}caption{text-align:left}"
 )
-
-
-def _html_table(caption: str, rows: list[dict[str, Any]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-    body = "".join(f"<tr>{''.join(map(_html_cell, row.values()))}</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _html_cell(value: Any) -> str:

@@ -103,7 +103,7 @@ def _lost(fates: Sequence[Fate], room: int) -> str:
     rows = [
         [text(f.kind, 60), text(f.reason or "", 120), text(_where(f), 60), code(f.excerpt, 100)] for f in fates[:room]
     ]
-    what = f"{len(fates):,} record{'' if len(fates) == 1 else 's'} lost here"
+    what = f"{counted(len(fates), 'record')} lost here"
     reasons = list(dict.fromkeys(f.reason or f.kind for f in fates))
     told = f"{what}: {text('; '.join(reasons), 120)}"
     rest = f"<p>{len(fates) - room:,} more</p>" if len(fates) > room else ""
