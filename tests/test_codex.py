@@ -109,6 +109,17 @@ def test_where_the_pinned_parser_throws_the_file_fails_with_its_place(parse_file
         parse_file("codex", lines(prompt("x"), record))
 
 
+odd_kinds = st.none() | st.booleans() | st.integers(0, 1) | st.sampled_from([1.0, "", "1", "true", "a", [], {"a": 1}])
+
+
+@given(st.lists(st.tuples(odd_kinds, odd_kinds), min_size=1, max_size=5))
+def test_what_is_not_imported_is_named_as_its_own_kinds_are(parse_file, pairs):
+    """Whatever kinds were seen before: 1, 1.0 and true are one key of a dict."""
+    fates = parse_file("codex", lines(*[(kind, {"type": inner}) for kind, inner in pairs])).fates
+    named = [[ecma.to_text("" if v is None else v) for v in pair] for pair in pairs]
+    assert [f.kind for f in fates] == ["/".join(pair).rstrip("/") for pair in named]
+
+
 def test_ids_are_new_at_each_parse(parse_file):
     data = lines(prompt("x"))
     assert (

@@ -40,7 +40,7 @@ ROWS = [
     ["adapters.cursor_composer", "adapters.cursor_chat", "adapters.cursor_cli", "adapters.cursor_transcript"],
     ["adapters.cursor_listing"],
     ["adapters.cursor_careful"],
-    ["adapters.codex_rules", "adapters.codex_shapes", "adapters.zstd_frames"],
+    ["adapters.codex_rules", "adapters.codex_shapes", "adapters.codex_names", "adapters.zstd_frames"],
     ["adapters.codex_pinned", "adapters.codex_text", "adapters.codex_files", "adapters.codex_drafts"],
     ["adapters.codex_results", "adapters.codex_lineage", "adapters.codex_thread"],
     ["adapters.codex_items"],

@@ -9,6 +9,7 @@ import functools
 import os
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def _kind_text(type: Any) -> str:
 
 def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     session = _Session(config)
-    read_lines_into(session, candidate, _DECODER, session.read_line)
+    read_lines_into(session, candidate, _DECODER, partial(map, session.read_line))
     messages = session.by_time()
     first, last = session.span(messages)
     conversation = Conversation(

@@ -26,7 +26,8 @@ from crystal_nb.adapters.base import Parsed, file_candidate, last_path_part, rea
 from crystal_nb.adapters.codex_files import Opened, Rollout, rollouts, sessions_root
 from crystal_nb.adapters.codex_lineage import Part, border, chain, covered
 from crystal_nb.adapters.codex_lines import read_bare
-from crystal_nb.adapters.codex_pinned import ADAPTER, NAME, thread_name
+from crystal_nb.adapters.codex_names import thread_name
+from crystal_nb.adapters.codex_pinned import ADAPTER, NAME
 from crystal_nb.adapters.codex_reading import NO_OBJECT, Outcomes, fates_of, span_key
 from crystal_nb.adapters.codex_rules import V2, CodexRules
 from crystal_nb.adapters.codex_shapes import DOCUMENT, LINE, Bare, Document, Session, as_text

@@ -20,12 +20,13 @@ from msgspec import Struct
 from crystal_nb import ecma
 from crystal_nb.adapters.base import TimedCache, list_names, open_file
 from crystal_nb.adapters.codex_shapes import HEAD, Head, HeadPayload, as_text
-from crystal_nb.adapters.jsonl import BLOCK_BYTES, read_blocks
+from crystal_nb.adapters.jsonl import read_blocks
 from crystal_nb.adapters.zstd_frames import ends_midway
 from crystal_nb.config import Config
 
 __all__ = ["Opened", "Rollout", "head_of", "open_rollout", "rollouts", "sessions_root", "turns_of"]
 
+_LONGEST_HEAD = 1 << 24
 _STAMPED = re.compile("rollout-([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
 _DATED = re.compile("rollout-([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
 _UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -246,9 +247,9 @@ def _head(path: str, mtime_ns: int, size: int) -> HeadPayload | None:
 
 
 def _first_line(file: Opened) -> bytes:
-    """The first line, cut at 16 MB."""
+    """The first line, cut at 16 MiB."""
     buffer, data = bytearray(1 << 16), io.BytesIO()
-    while data.tell() < 16 * BLOCK_BYTES and (count := file.readinto(buffer)):
+    while data.tell() < _LONGEST_HEAD and (count := file.readinto(buffer)):
         data.write(buffer[:count])
         if b"\n" in buffer[:count]:
             break

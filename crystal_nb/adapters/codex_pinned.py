@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import repeat
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,8 @@ from crystal_nb.adapters.base import (
     has_fence,
     last_path_part,
     list_names,
-    read_file,
 )
+from crystal_nb.adapters.codex_names import thread_name
 from crystal_nb.adapters.codex_rules import V1
 from crystal_nb.adapters.jsonl import Broken, no_record, read_lines_into
 from crystal_nb.adapters.typed import NotAnObject, TypedDecoder
@@ -38,7 +40,7 @@ from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Conversation, Message
 
-__all__ = ["ADAPTER", "NAME", "candidate_id", "thread_name"]
+__all__ = ["ADAPTER", "NAME", "candidate_id"]
 
 NAME = "codex"
 _MIN_BYTES = 50
@@ -74,13 +76,7 @@ class RawLine(Struct, gc=False):
     payload: Payload | None = None
 
 
-class IndexEntry(Struct):
-    id: str | None = None
-    thread_name: str | None = None
-
-
 _DECODER = TypedDecoder(RawLine)
-_INDEX_DECODER = TypedDecoder(IndexEntry)
 
 
 def _root(config: Config) -> Path:
@@ -146,7 +142,7 @@ class _Session(Draft):
 
 def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     session = _Session(candidate, config)
-    read_lines_into(session, candidate, _DECODER, partial(_read_line, session))
+    read_lines_into(session, candidate, _DECODER, partial(_outcomes, session))
     project_dir = candidate.project_dir or session.cwd or ""
     if not isinstance(project_dir, str):
         reason = f"session_meta's cwd is no text: {type(project_dir).__name__}"
@@ -168,6 +164,22 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, tuple(session.fates))
 
 
+_kinds = attrgetter("type", "payload.type")
+_FEW, _PLAIN = 256, {str, type(None)}
+_NOT_IMPORTED: dict[tuple[Any, Any], Outcome] = {}
+"""Outcomes of lines whose kinds say all: a line's and its payload's."""
+
+
+def _outcomes(session: _Session, records: list[RawLine | NotAnObject | Broken]) -> Iterator[Outcome]:
+    """Rules 7 to 12, line by line; most lines are of a kind that isn't imported, and looked up at once."""
+    try:
+        known: Iterable[Outcome | None] = list(map(_NOT_IMPORTED.get, map(_kinds, records)))
+    except (AttributeError, TypeError):  # a line without a payload, or with a kind that is no text
+        known = repeat(None)
+    for outcome, record in zip(known, records, strict=False):
+        yield _read_line(session, record) if outcome is None else outcome
+
+
 def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Outcome:
     """Rules 7 to 12."""
     if type(record) is not RawLine:
@@ -179,16 +191,16 @@ def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Out
         return _read_meta(payload, session)
     try:
         rule = _RULES.get((record.type, payload.type))
-        if rule is None:
-            return _not_imported(record.type, payload.type)
     except TypeError:  # a kind that is no text
-        return "dropped", f"{_kind_text(record.type)}/{_kind_text(payload.type)}", "kind is not imported", None
-    return rule(record, payload, session)
+        rule = None
+    return _not_imported(record.type, payload.type) if rule is None else rule(record, payload, session)
 
 
-@functools.lru_cache(maxsize=256)
 def _not_imported(kind: Any, inner: Any) -> Outcome:
-    return "dropped", f"{_kind_text(kind)}/{_kind_text(inner)}".rstrip("/"), "kind is not imported", None
+    outcome: Outcome = "dropped", f"{_kind_text(kind)}/{_kind_text(inner)}".rstrip("/"), "kind is not imported", None
+    if len(_NOT_IMPORTED) < _FEW and {type(kind), type(inner)} <= _PLAIN:  # as a key, 1 is true
+        _NOT_IMPORTED[kind, inner] = outcome
+    return outcome
 
 
 def _kind_text(kind: Any) -> str:
@@ -306,31 +318,6 @@ def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
         )
     )
     return len(messages) - 1
-
-
-def thread_name(index: Path, id: Any) -> Any:
-    """Name of a thread in ``session_index.jsonl``, or None (rule 14).
-
-    The pinned importer reads the index once per process; this one again when the file changed.
-    """
-    try:
-        status = index.stat()
-        return _thread_names(index, status.st_mtime_ns, status.st_size).get(id) if isinstance(id, str) else None
-    except OSError:
-        return None
-
-
-@functools.lru_cache(maxsize=4)
-def _thread_names(index: Path, mtime_ns: int, size: int) -> dict[Any, Any]:
-    names = {}
-    for line in read_file(index).split(b"\n"):
-        try:
-            entry = _INDEX_DECODER.decode(line)
-        except ValueError:
-            continue
-        if isinstance(entry, IndexEntry) and isinstance(entry.id, str) and entry.id and ecma.truthy(entry.thread_name):
-            names[entry.id] = entry.thread_name
-    return names
 
 
 ADAPTER = Adapter(

@@ -80,7 +80,6 @@ class Outcomes:
     def _taken_over(self, at: int, record: Any) -> Outcome:
         """A line that another rollout's conversation shows; its session and turns hold for what follows."""
         self.thread.line = self.block.first_line + at
-        self.thread.line = self.block.first_line + at
         if type(record) is RawLine and type(record.payload) is Payload and record.type in _FACTS:
             read = self._rare if record.type == "session_meta" else self._apply
             read(record, record.payload, at)

@@ -117,14 +117,16 @@ class Thread:
         draft = self.prompts.find(text, place, as_text(id) or None)
         if draft is not None:
             draft.id = draft.id or as_text(id) or None
-            draft.mark(*marks or ())
+            if marks:
+                draft.mark(*marks)
             return "merged", kind, "copy of the prompt", draft.at
         if self.turn is None:
             self._part()
         self.answer, self.has_answered = None, False
         draft = self.add("user", text, id=id)
         draft.channels = 1 << place
-        draft.mark(*marks or ())
+        if marks:
+            draft.mark(*marks)
         self.prompts.add(draft, place)
         return "kept", kind, None, draft.at
 
@@ -134,7 +136,8 @@ class Thread:
         draft = self.answers.find(text, place, record_id)
         if draft is not None:
             draft.id = draft.id or record_id
-            draft.mark(*marks or ())
+            if marks:
+                draft.mark(*marks)
             return "merged", kind, "copy of the answer", draft.at
         draft = self.answer
         if draft is None or draft.is_kept:
