@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from crystal_nb.errors import ConfigError
 from crystal_nb.records import printable
 
 __all__ = ["Chart", "bars", "counted", "over_time", "stacked"]
@@ -127,6 +128,11 @@ def bars(caption: str, rows: Iterable[Mapping[str, Any]], number: str, most: int
     most
         Rows to show; the others are summed up in a last one without a bar.
 
+    Raises
+    ------
+    ConfigError
+        If a row lacks a column of the first one, or the number is none.
+
     Examples
     --------
     >>> bars("Apples", [{"who": "Ada", "apples": 4}, {"who": "Max", "apples": 2}], "apples")
@@ -137,6 +143,7 @@ def bars(caption: str, rows: Iterable[Mapping[str, Any]], number: str, most: int
     """
     listed = list(rows)
     columns = tuple(listed[0]) if listed else (number,)
+    _check(listed, columns, number)
     shown, rest = (listed, []) if most is None else (listed[:most], listed[most:])
     cells = [tuple(row[name] for name in columns) for row in shown]
     lengths = [(max(0, row[number] or 0),) for row in shown]
@@ -145,6 +152,16 @@ def bars(caption: str, rows: Iterable[Mapping[str, Any]], number: str, most: int
         cells.append(tuple(whole.get(name) for name in columns))
         lengths.append((0,))
     return Chart(caption, columns, tuple(cells), tuple(lengths))
+
+
+def _check(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], number: str) -> None:
+    if number not in columns:
+        raise ConfigError(f"no column {number!r} to show as bars; there are {', '.join(map(str, columns))}")
+    for at, row in enumerate(rows):
+        if missing := [name for name in columns if name not in row]:
+            raise ConfigError(f"row {at} of the chart has no {missing[0]!r}; it has {', '.join(map(str, row))}")
+        if not isinstance(row[number], (int, float, type(None))):
+            raise ConfigError(f"row {at} of the chart: {number!r} must be a number, not {type(row[number]).__name__}")
 
 
 def counted(caption: str, head: str, counts: Mapping[str, int]) -> Chart:

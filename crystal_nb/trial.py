@@ -229,7 +229,7 @@ async def _try_parser(
     Raises
     ------
     ConfigError
-        If there is no such file or no such conversation in it.
+        If there is no such file or no such conversation in it, or the path is none.
 
     Examples
     --------
@@ -274,6 +274,8 @@ async def _candidates(
     """Candidates that the file holds; with the error, where its list can't be read."""
     if isinstance(path, Candidate):
         return [path], None
+    if not isinstance(path, (str, os.PathLike)):
+        raise ConfigError(f"path must be a file's path or a Candidate, not {type(path).__name__}")
     file = Path(path).expanduser()
     try:
         plain = file_candidate(adapter.name, file.stem, file, os.stat(file), file.parent.name)

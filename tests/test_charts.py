@@ -122,6 +122,19 @@ def test_an_audit_shows_what_scans_read():
         assert "<script" not in html
 
 
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([{"a": 1}], "no column 'n' to show as bars; there are a"),
+        ([{"a": 1, "n": 1}, {"n": 2}], "row 1 of the chart has no 'a'; it has n"),
+        ([{"n": "x"}], "row 0 of the chart: 'n' must be a number, not str"),
+    ],
+)
+def test_rows_without_a_number_to_draw_are_refused(rows, problem):
+    with pytest.raises(cnb.ConfigError, match=problem):
+        charts.bars("Things", rows, "n")
+
+
 def test_the_time_of_a_chart_grows_with_its_rows():
     rows = [{"a": str(n), "n": n} for n in range(30_000)]
     chart = charts.bars("Many", rows, "n")

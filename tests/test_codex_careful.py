@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from strategies import json_values, texts
 
 import crystal_nb as cnb
+from crystal_nb.adapters import codex_files
 from crystal_nb.adapters.codex_careful import CAREFUL
 from crystal_nb.adapters.codex_events import EVENTS, RARE_EVENTS
 from crystal_nb.adapters.codex_files import Opened
@@ -442,6 +443,15 @@ def test_compressed_data_that_unfolds_without_measure_is_refused(home, name):
     assert packed_bytes == len(data)
     assert unfolded <= most
     assert ends <= 100_000 + len(data) + MEGABYTES
+
+
+def test_a_compressed_line_has_a_longest_size(home, monkeypatch):
+    monkeypatch.setattr(codex_files, "_LONGEST_LINE", 500_000)
+    path = home(f"{NAME}{THREAD}01.jsonl.zst", packed(lines(*[answer("x" * 400_000)] * 9)))
+    assert len(all_of(home)[THREAD + "01"].fates) == 9
+    path.write_bytes(packed(lines(answer("x" * 600_000))))
+    corpus = cnb.parse(cnb.scan("codex@2", config=home.config), config=home.config)
+    assert "too large: a line of more than" in corpus.failed[0].message
 
 
 @pytest.mark.parametrize(

@@ -382,6 +382,12 @@ def test_no_line_of_a_trial_ends_in_a_colon(home):
     assert repr(try_parser(titled, put(home, SAYS))).endswith(" metadata")
 
 
+@pytest.mark.parametrize("path", [5, None, b"x"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(cnb.ConfigError, match="path must be a file's path or a Candidate, not"):
+        cnb.try_parser("claude-code", path)
+
+
 def test_a_missing_file_is_said(tmp_path):
     with pytest.raises(cnb.ConfigError, match="No such file"):
         try_parser(mytool, tmp_path / "gone.jsonl")

@@ -224,9 +224,19 @@ def test_wrong_traits_are_refused_and_leave_the_state():
         inspector.fields = ["colour"]
     with pytest.raises(traitlets.TraitError, match="there is no conversation 3"):
         inspector.conversation = 3
+    with pytest.raises(traitlets.TraitError, match=f"no message 99; there are {len(CHAT.messages)}, from 0 on"):
+        inspector.message = 99
     with pytest.raises(traitlets.TraitError, match="read-only"):
         inspector.value = "x"
-    assert (inspector.edits, inspector.value) == ((), cnb.content_hash(CHAT))
+    assert (inspector.edits, inspector.message, inspector.value) == ((), 0, cnb.content_hash(CHAT))
+
+
+def test_a_message_that_an_edit_adds_can_be_shown_at_once():
+    added = len(CHAT.messages)
+    inspector = HashInspector(CHAT, message=added, edits=[("add", added, "user", "more")])
+    assert inspector.message == added
+    with pytest.raises(traitlets.TraitError, match="no message"):
+        HashInspector(CHAT, message=added)
 
 
 @pytest.mark.parametrize("subject", ["text", [1], None, 5, {}.keys, b"text", {"a": CHAT}])

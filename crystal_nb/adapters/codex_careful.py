@@ -80,7 +80,7 @@ def _conversation(thread: Thread, candidate: Candidate, config: Config) -> Conve
     id = listed if own is None or (isinstance(listed, str) and listed.startswith((f"{own}/", f"{own}#"))) else own
     times = [draft.time for draft in thread.drafts if draft.time is not None]
     project_dir = candidate.project_dir or thread.cwd or ""
-    name = thread_name(sessions_root(config).parent / "session_index.jsonl", own or id)
+    name = thread_name(sessions_root(config).parent, own or id)
     return Conversation(
         source=NAME,
         id=id,

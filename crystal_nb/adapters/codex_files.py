@@ -30,8 +30,7 @@ _LONGEST_HEAD = 1 << 24
 _STAMPED = re.compile("rollout-([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
 _DATED = re.compile("rollout-([0-9]{4}-[0-9]{2}-[0-9]{2})-(.+)", re.DOTALL)
 _UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_MOST_ADDED = 64 << 20
-"""A line that makes the buffer grow by more at once is longer than 256 MB."""
+_LONGEST_LINE = 256 << 20
 _FREE_BYTES, _MOST_BYTES = 64 << 20, 200
 _FREE_LINES, _MOST_LINES = 100_000, 1
 """What compressed data may unfold to in any case, and per compressed byte; histories give about 10 bytes for one."""
@@ -66,7 +65,7 @@ class Opened:
         self._file: Any = open_file(path)
         self._descriptor = self._file.fileno()
         self._packed = os.fstat(self._descriptor).st_size
-        self._bytes = self._lines = 0
+        self._bytes = self._lines = self._line_bytes = 0
         if zstandard is not None:
             self._error: type[Exception] = zstandard.ZstdError
             self._file = zstandard.ZstdDecompressor().stream_reader(self._file, read_across_frames=True)
@@ -81,8 +80,6 @@ class Opened:
         """Read on; 0 at the end."""
         if not self._is_packed:
             return self._file.readinto(buffer) or 0
-        if len(buffer) > _MOST_ADDED:
-            raise OSError("too large: a line of more than 256 MB in compressed data")
         try:
             count = self._file.readinto(buffer) or 0
             if not count and self._is_cut():
@@ -103,6 +100,9 @@ class Opened:
         """Stop where far more comes out than any history holds: each line is a record in memory."""
         self._bytes += len(data)
         self._lines += data.count(b"\n") + data.count(b"\r")
+        self._line_bytes = len(data) - 1 - end if (end := data.rfind(b"\n")) >= 0 else self._line_bytes + len(data)
+        if self._line_bytes > _LONGEST_LINE:
+            raise OSError("too large: a line of more than 256 MB in compressed data")
         too_long = self._bytes > max(_FREE_BYTES, _MOST_BYTES * self._packed)
         if too_long or self._lines > _FREE_LINES + _MOST_LINES * self._packed:
             unfolded = f"{self._bytes:,} bytes with {self._lines:,} line ends and more"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
+import os
 from typing import Any
 
 from msgspec import Struct
@@ -23,20 +23,21 @@ class IndexEntry(Struct):
 _DECODER = TypedDecoder(IndexEntry)
 
 
-def thread_name(index: Path, id: Any) -> Any:
-    """Name of a thread in ``session_index.jsonl``, or None (rule 14).
+def thread_name(folder: str | os.PathLike[str], id: Any) -> Any:
+    """Name of a thread in the folder's ``session_index.jsonl``, or None (rule 14).
 
     The pinned importer reads the index once per process; this one again when the file changed.
     """
+    index = os.path.join(folder, "session_index.jsonl")
     try:
-        status = index.stat()
+        status = os.stat(index)
         return _thread_names(index, status.st_mtime_ns, status.st_size).get(id) if isinstance(id, str) else None
     except OSError:
         return None
 
 
 @functools.lru_cache(maxsize=4)
-def _thread_names(index: Path, mtime_ns: int, size: int) -> dict[Any, Any]:
+def _thread_names(index: str, mtime_ns: int, size: int) -> dict[Any, Any]:
     names = {}
     for line in read_file(index).split(b"\n"):
         try:

@@ -153,7 +153,7 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
         source=NAME,
         id=session.id,
         messages=messages,
-        slug=thread_name(config.home_path / ".codex" / "session_index.jsonl", session.id),
+        slug=thread_name(config.home_path / ".codex", session.id),
         project_dir=project_dir,
         project_name=last_path_part(project_dir),
         cwd=session.cwd,

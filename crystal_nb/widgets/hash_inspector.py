@@ -71,7 +71,7 @@ class HashInspector(Panel):
     """
 
     title = "Content hash"
-    keywords = ("conversation", "message", "fields", "edits", "other")
+    keywords = ("conversation", "fields", "edits", "message", "other")
 
     conversation = t.Int(0)
     message = t.Int(0)
@@ -88,13 +88,13 @@ class HashInspector(Panel):
         self._known = conversations(subject)
         self._waiting = False
         self._make_controls()
-        for name in self.keywords:
-            if name in traits:
-                setattr(self, name, traits[name])
         self._refresh()
         self.observe(self._on_conversation, "conversation")
         self.observe(self._on_state, ["fields", "edits"])
         self.observe(self._on_place, ["message", "other"])
+        for name in self.keywords:  # in this order: which messages there are depends on what comes before
+            if name in traits:
+                setattr(self, name, traits[name])
 
     def __repr__(self) -> str:
         c = self._known[self.conversation]
@@ -106,6 +106,13 @@ class HashInspector(Panel):
         if proposal.value is not None and not 0 <= proposal.value < len(self._known):
             raise t.TraitError(f"there is no conversation {proposal.value}; there are {len(self._known)}, from 0 on")
         return proposal.value
+
+    @t.validate("message")
+    def _check_message(self, proposal: Any) -> int:
+        count = len(self._inspection.edited.messages)
+        if not 0 <= proposal.value < max(1, count):
+            raise t.TraitError(f"there is no message {proposal.value}; there are {count:,}, from 0 on")
+        return int(proposal.value)
 
     @t.validate("fields", "edits")
     def _check(self, proposal: Any) -> Any:
