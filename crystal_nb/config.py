@@ -5,6 +5,7 @@ Source: ``pinned-importer.md`` section 7 and the "Where the files live" part of 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -80,7 +81,10 @@ class Config:
     def home_path(self) -> Path:
         """The home folder in use."""
         try:
-            return Path.home() if self.home is None else Path(os.path.abspath(Path(self.home).expanduser()))
+            if self.home is None:
+                return Path.home()
+            home = os.fspath(self.home)
+            return _same_anywhere(home) if os.path.isabs(home) else _absolute(home)
         except RuntimeError as error:
             raise ConfigError(f"home: {error} Name one by Config(home=…) or --home.") from None
 
@@ -152,6 +156,14 @@ class Config:
         enabled = list(cls(**values).enabled_sources)
         values["enabled_sources"] = enabled + [name for name in BUILT_IN_SOURCES if name not in enabled]
         return cls(**values)
+
+
+def _absolute(home: str) -> Path:
+    return Path(os.path.abspath(Path(home).expanduser()))
+
+
+_same_anywhere = functools.lru_cache(maxsize=8)(_absolute)
+"""For a home that depends on neither the folder nor the user; each candidate's parse asks for it."""
 
 
 def checked(config: Config | None) -> Config:

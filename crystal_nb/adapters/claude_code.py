@@ -84,9 +84,10 @@ def _candidates(root: Path, config: Config) -> list[Candidate]:
     for folder in folders:
         for name in list_names(folder):
             if name.endswith(".jsonl"):
-                status = os.stat(folder / name)
+                path = os.path.join(folder, name)
+                status = os.stat(path)
                 if status.st_size >= _MIN_BYTES:
-                    found.append(file_candidate(NAME, name[:-6], folder / name, status, folder.name))
+                    found.append(file_candidate(NAME, name[:-6], path, status, folder.name))
     return found
 
 

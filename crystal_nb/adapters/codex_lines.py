@@ -102,8 +102,8 @@ _RARE_LINES: Kinds = {
 class Tables(Struct, frozen=True):
     """Name and handler by kind: of frequent kinds, and of those that need the fields of `Wide`."""
 
-    frequent: dict[Any, Table]
-    """Events and items by the kind of the line and of the payload."""
+    frequent: Table
+    """Events and items by the kinds of the line and of the payload."""
     items: Table
     lines: Table
     rare_events: Table
@@ -119,9 +119,10 @@ def tables(rules: CodexRules) -> Tables:
         return {k: (f"{prefix}{k or ''}".rstrip("/"), _on(rules, *v)) for k, v in kinds.items()}
 
     events, items, lines = "event_msg/", "response_item/", ""
-    frequent = {"event_msg": of(EVENTS, events), "response_item": of(ITEMS, items)}
+    by_line = {"event_msg": of(EVENTS, events), "response_item": of(ITEMS, items)}
+    frequent = {(line, kind): rule for line, table in by_line.items() for kind, rule in table.items()}
     rare = of(RARE_EVENTS, events), of(RARE_ITEMS, items), of(_RARE_LINES, lines)
-    return Tables(frequent, frequent["response_item"], of(_LINES, lines), *rare)
+    return Tables(frequent, by_line["response_item"], of(_LINES, lines), *rare)
 
 
 def _on(rules: CodexRules, field: str | None, handler: Handler) -> Handler:

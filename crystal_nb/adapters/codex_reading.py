@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from crystal_nb.adapters.base import Outcome
+from crystal_nb.adapters.codex_items import Handler
 from crystal_nb.adapters.codex_lineage import Part
 from crystal_nb.adapters.codex_lines import kind_name, read_bare, tables, unknown
 from crystal_nb.adapters.codex_shapes import BARE, LINE, WIDE, Bare, Payload, RawLine, Wide, WideLine
@@ -19,6 +22,7 @@ __all__ = ["NO_OBJECT", "Outcomes", "fates_of", "span_key"]
 
 _ENVELOPE = b'{"timestamp":'
 _JUNK = b"\0 \t\r\n"
+_kinds = attrgetter("type", "payload.type")
 
 
 class Outcomes:
@@ -48,21 +52,33 @@ class Outcomes:
     ) -> None:
         self.thread, self.block, self.look_back, self.part, self.other = thread, block, look_back, part, other
         self.tables = tables(thread.rules)
-        self.frequent = self.tables.frequent
 
     def read(self) -> list[Outcome]:
         """One outcome per line, up to the end of the part."""
         limit = self._limit()
-        records = self.block.records if self.other is None else self.block.records[:limit]
+        records: list[Any] = self.block.records if self.other is None else self.block.records[:limit]
         made = [] if self.other is not None else [self._taken_over(at, r) for at, r in enumerate(records[:limit])]
-        thread, apply, odd, add, first = self.thread, self._apply, self._odd, made.append, self.block.first_line
-        for at, record in enumerate(records[len(made) :] if made else records, len(made)):
+        thread, add, first = self.thread, made.append, self.block.first_line
+        if made:
+            records = records[len(made) :]
+        for at, (record, rule) in enumerate(zip(records, self._rules(records), strict=False), len(made)):
             thread.line = first + at
-            if type(record) is RawLine and type(payload := record.payload) is Payload:
-                add(apply(record, payload, at))
+            if rule is not None and thread.skips_until is None:
+                time = record.timestamp
+                thread.time = time if type(time) is str and time else as_time(time)
+                add(rule[1](rule[0], record.payload, thread))
+            elif type(record) is RawLine and type(payload := record.payload) is Payload:
+                add(self._apply(record, payload, at))
             else:
-                add(odd(at, record))
+                add(self._odd(at, record))
         return made
+
+    def _rules(self, records: list[Any]) -> Iterable[tuple[str, Handler] | None]:
+        """Name and handler of each line of a frequent kind, looked up at once."""
+        try:
+            return list(map(self.tables.frequent.get, map(_kinds, records)))
+        except (AttributeError, TypeError):  # a line without a payload, or with a kind that is no text
+            return repeat(None)
 
     def _limit(self) -> int:
         """How many of the block's lines belong to the part."""
@@ -97,10 +113,10 @@ class Outcomes:
         time = record.timestamp
         thread.time = time if type(time) is str and time else as_time(time)
         try:
-            name, rule = self.frequent[kind][payload.type]
-        except (KeyError, TypeError):  # TypeError: a kind that is no text
-            return self._seldom(record, payload, at, line)
-        return rule(name, payload, thread)
+            rule = self.tables.frequent.get((kind, payload.type))
+        except TypeError:  # a kind that is no text
+            rule = None
+        return self._seldom(record, payload, at, line) if rule is None else rule[1](rule[0], payload, thread)
 
     def _seldom(self, record: RawLine, payload: Payload, at: int, line: bytes) -> Outcome:
         """A line whose kind alone says what it is, or one of a rare or unknown kind."""

@@ -4,7 +4,8 @@
 //   node reference.mjs claude-code|codex <folder>     prints {"ms", "files": [{id, hash, messages}]}
 
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream, readdirSync, statSync } from "node:fs";
+import { createReadStream, mkdtempSync, readdirSync, rmdirSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -225,11 +226,20 @@ const ADAPTERS = {
 
 const [source, root] = process.argv.slice(2);
 const { scan, parse } = ADAPTERS[source];
-const start = performance.now();
-const files = [];
-for (const candidate of scan(root)) {
-  const conversation = await parse(candidate);
-  files.push({ id: conversation.id, hash: contentHash(conversation), messages: conversation.messages.length });
+
+async function work(root) {
+  const files = [];
+  for (const candidate of scan(root)) {
+    const conversation = await parse(candidate);
+    files.push({ id: conversation.id, hash: contentHash(conversation), messages: conversation.messages.length });
+  }
+  return files;
 }
+
+const empty = mkdtempSync(join(tmpdir(), "reference-")); // what costs the same however much there is to read: start-up
+await work(empty);
+rmdirSync(empty);
+const start = performance.now();
+const files = await work(root);
 const ms = performance.now() - start;
 console.log(JSON.stringify({ ms, files }));
