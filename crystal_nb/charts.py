@@ -6,6 +6,7 @@ are kept they take their colours from JupyterLab's theme.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -160,8 +161,10 @@ def _check(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], number: st
     for at, row in enumerate(rows):
         if missing := [name for name in columns if name not in row]:
             raise ConfigError(f"row {at} of the chart has no {missing[0]!r}; it has {', '.join(map(str, row))}")
-        if not isinstance(row[number], (int, float, type(None))):
-            raise ConfigError(f"row {at} of the chart: {number!r} must be a number, not {type(row[number]).__name__}")
+        value = row[number]
+        if value is not None and not (isinstance(value, (int, float)) and math.isfinite(value)):
+            what = value if isinstance(value, float) else type(value).__name__
+            raise ConfigError(f"row {at} of the chart: {number!r} must be a number, not {what}")
 
 
 def counted(caption: str, head: str, counts: Mapping[str, int]) -> Chart:

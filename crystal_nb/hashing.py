@@ -191,22 +191,34 @@ class HashDifference(Struct, frozen=True):
         return f"different from byte {self.byte} on: {self.field}: {self.value_a!r} / {self.value_b!r}"
 
 
-def explain_difference(a: Conversation, b: Conversation) -> HashDifference:
+def explain_difference(
+    a: Conversation, b: Conversation, *, without: Collection[HashField] | HashField = ()
+) -> HashDifference:
     """Say where the canonical texts of two conversations part.
+
+    Parameters
+    ----------
+    a, b
+        The conversations.
+    without
+        Fields to leave out, as in `canonical_json`; hashes and field are those of what is left.
 
     >>> a = Conversation("codex", "7", (Message("user", "hi"),))
     >>> b = Conversation("codex", "8", (Message("user", "ho"),))
     >>> str(explain_difference(a, b))
     "different from byte 79 on: messages[0].content: 'hi' / 'ho'"
+    >>> explain_difference(a, b, without="content").equal
+    True
     """
-    text_a, text_b = canonical_json(a), canonical_json(b)
+    without = [without] if isinstance(without, str) else without
+    text_a, text_b = canonical_json(a, without=without), canonical_json(b, without=without)
     equal = text_a == text_b
     byte = None if equal else _first_difference(text_a, text_b)
-    field, value_a, value_b = (None, UNSET, UNSET) if equal else _differing_field(hash_input(a), hash_input(b))
+    field, value_a, value_b = (None, UNSET, UNSET) if equal else _differing_field(_left(a, without), _left(b, without))
     return HashDifference(
         equal=equal,
-        hash_a=content_hash(a),
-        hash_b=content_hash(b),
+        hash_a=digest(text_a),
+        hash_b=digest(text_b),
         field=field,
         value_a=value_a,
         value_b=value_b,
@@ -214,6 +226,16 @@ def explain_difference(a: Conversation, b: Conversation) -> HashDifference:
         context_a=_context(text_a, byte),
         context_b=_context(text_b, byte),
     )
+
+
+def _left(conversation: Conversation, without: Collection[HashField]) -> dict[str, Any]:
+    """What is left of the value that is hashed, in the order of its text."""
+    value = hash_input(conversation)
+    rows = [{f: v for f, v in row.items() if f not in without} for row in value["messages"]]
+    return {
+        "source": None if "source" in without else value["source"],
+        "messages": sorted(rows, key=ecma.json_text) if "index" in without else rows,
+    }
 
 
 def _first_difference(a: bytes, b: bytes) -> int:

@@ -128,6 +128,8 @@ def test_an_audit_shows_what_scans_read():
         ([{"a": 1}], "no column 'n' to show as bars; there are a"),
         ([{"a": 1, "n": 1}, {"n": 2}], "row 1 of the chart has no 'a'; it has n"),
         ([{"n": "x"}], "row 0 of the chart: 'n' must be a number, not str"),
+        ([{"n": 1}, {"n": float("inf")}], "row 1 of the chart: 'n' must be a number, not inf"),
+        ([{"n": float("nan")}], "row 0 of the chart: 'n' must be a number, not nan"),
     ],
 )
 def test_rows_without_a_number_to_draw_are_refused(rows, problem):

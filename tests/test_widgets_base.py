@@ -34,6 +34,34 @@ def test_an_unknown_keyword_is_refused_with_a_hint():
         Odd(color=1)
 
 
+@pytest.mark.parametrize(
+    ("widget", "given", "near"),
+    [
+        ("HashInspector", "messages", "message"),
+        ("ReimportLab", "confg", "config"),
+        ("ImportBrowser", "reprot", "report"),
+        ("ParserWorkbench", "othr", "other"),
+    ],
+)
+def test_the_hint_knows_every_argument(widget, given, near):
+    arguments = {"ParserWorkbench": ("codex", "x"), "ReimportLab": ()}.get(widget, ([],))
+    with pytest.raises(TypeError, match=f"no keyword {given!r}; did you mean {near!r}"):
+        getattr(cnb.widgets, widget)(*arguments, **{given: 1})
+
+
+def test_an_error_goes_when_a_cell_succeeds():
+    panel = Odd()
+    panel._alert.value = "<p>This did not work</p>"
+    panel.render()
+    assert panel._alert.value == ""
+
+
+def test_a_page_can_be_written_below_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    page = Odd().to_html("~/page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+
+
 def test_an_error_in_a_handler_is_shown_escaped_and_goes_with_the_next_success():
     def fails():
         raise ValueError(HOSTILE)

@@ -88,7 +88,9 @@ def test_an_edit_box_gives_back_the_value_that_it_was_given(value):
         ([("set", 0, "content", "x"), ("set", 0, "content", "hello")], (), "the edits cancel out: this is the hash"),
         ([("move", 0, 1)], (), "the order is part of the hash: changed"),
         ([("move", 0, 1)], ("index",), "the order is switched out: unchanged"),
-        ([("drop", 1)], (), "the number of messages is part of the hash: changed"),
+        ([("drop", 1)], (), "which messages there are is part of the hash: changed"),
+        ([("add", 0, "user", "x")], (), "which messages there are is part of the hash: changed"),
+        ([("drop", 1), ("add", 1, "user", "x")], (), "which messages there are is part of the hash: changed"),
         (
             [("set", 0, "id", "x"), ("set", 0, "role", None)],
             (),
@@ -268,6 +270,92 @@ def test_buttons_do_what_they_say():
     assert inspector._text.value == "greeting"
 
 
+MANY = msgspec.structs.replace(CHAT, messages=tuple(msgspec.structs.replace(HELLO, content=str(n)) for n in range(60)))
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [
+        ("Move up", "1023"),
+        ("Move down", "0213"),
+        ("Drop", "023"),
+        ("Add after", "01a23"),
+        ("Undo", "013"),
+        ("Reset", "0123"),
+    ],
+)
+def test_each_button_does_what_it_says(name, order):
+    edits = [("drop", 2), ("drop", 0)] if name in ("Undo", "Reset") else []
+    edits = [("drop", 2), ("set", 0, "content", "gone")] if name == "Undo" else edits
+    inspector = HashInspector(msgspec.structs.replace(MANY, messages=MANY.messages[:4]), edits=edits, message=1)
+    inspector._buttons[name].click()
+    assert "".join(m.content[0] for m in inspector.edited.messages) == order
+    assert inspector._alert.value == ""
+
+
+def test_the_buttons_beside_the_message_walk_through_them():
+    inspector = HashInspector(MANY, message=1)
+    for name, at in [("Later", 2), ("Earlier", 1), ("Earlier", 0), ("Earlier", 0)]:
+        inspector._buttons[name].click()
+        assert (inspector.message, inspector._message.value) == (at, at)
+
+
+def test_each_list_and_box_sets_its_trait():
+    inspector = HashInspector([CHAT, OTHER])
+    inspector._other.value = 1
+    inspector._message.value = 1
+    assert (inspector.other, inspector.message) == (1, 1)
+    inspector._checks["role"].value = False
+    assert inspector.fields == tuple(f for f in cnb.HASH_FIELDS if f != "role")
+    inspector._conversation.value = 1
+    assert (inspector.conversation, inspector.value) == (1, view.Inspection(OTHER, (), inspector.fields).hashes[1])
+
+
+def test_another_conversation_begins_without_the_edits():
+    inspector = HashInspector([CHAT, OTHER], edits=[("drop", 0)])
+    inspector.conversation = 1
+    assert (inspector.edits, inspector.edited) == ((), OTHER)
+
+
+def test_the_message_trait_follows_what_is_left():
+    inspector = HashInspector(MANY, message=59)
+    inspector.edits = [("drop", 59)]
+    assert (inspector.message, inspector._message.value) == (58, 58)
+    inspector.edits = [("drop", 0)] * 60
+    assert (inspector.message, inspector.edited.messages) == (0, ())
+
+
+@pytest.mark.parametrize("without", [(), ("index",), ("source",), tuple(f for f in cnb.HASH_FIELDS if f != "content")])
+def test_the_canonical_text_shows_the_chosen_message(without):
+    fields = [f for f in cnb.HASH_FIELDS if f not in without]
+    for at in (0, 31, 59):
+        shown = hash_html.canonical(view.Inspection(MANY, (), fields), at)
+        assert f"&quot;content&quot;:&quot;{at}&quot;" in shown
+
+
+def test_both_sizes_are_shown():
+    shown = HashInspector(CHAT, edits=[("set", 0, "content", "hello!!")]).body()
+    size = len(canonical_json(CHAT))
+    assert shown.index(f"{size} bytes") < shown.index(f"{size + 2} bytes")
+
+
+def test_a_comparison_leaves_out_what_is_switched_out():
+    other = msgspec.structs.replace(CHAT, source="cursor")
+    inspector = HashInspector([CHAT, other], other=1)
+    assert 'data-byte="12"' in inspector.body()
+    inspector.fields = [f for f in cnb.HASH_FIELDS if f != "source"]
+    shown = inspector.body()
+    assert 'data-byte="none"' in shown
+    assert shown.count(inspector.value) == 4  # before, after, and both of the comparison
+
+
+def test_the_page_shows_long_texts_to_their_end():
+    long = msgspec.structs.replace(CHAT, messages=(msgspec.structs.replace(HELLO, content="x" * 5000 + "END"),))
+    inspector = HashInspector(long)
+    assert "END&quot;" in inspector.to_html()
+    assert "END&quot;" not in inspector.body()
+
+
 def test_leaving_the_box_applies_it_and_the_button_does_not_do_it_twice():
     inspector = HashInspector(CHAT)
     inspector._apply()
@@ -290,6 +378,9 @@ def test_finding_a_conversation_offers_those_that_match():
     assert [value for _, value in inspector._conversation.options] == [0, 1]
     inspector._find.value = "greet"
     assert [value for _, value in inspector._conversation.options] == [0, 1]
+    inspector = HashInspector([OTHER, MANY, msgspec.structs.replace(MANY, messages=(REPLY,))])
+    inspector._find.value = "<B>there"
+    assert [value for _, value in inspector._conversation.options] == [0, 2]  # the one that is shown, too
 
 
 def test_a_hostile_conversation_shows_as_text():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +29,8 @@ class Panel(w.VBox):
     keywords: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **traits: Any) -> None:
-        checked_keywords(type(self).__name__, traits, (*self.keywords, "layout"))
+        named = [name for name in signature(type(self).__init__).parameters if name not in ("self", "traits")]
+        checked_keywords(type(self).__name__, traits, (*named, *self.keywords, "layout"))
         self._quiet = False
         self._result, self._alert = w.HTML(), w.HTML()
         super().__init__(**{k: v for k, v in traits.items() if k == "layout"})
@@ -44,7 +46,8 @@ class Panel(w.VBox):
         raise NotImplementedError
 
     def render(self) -> None:
-        """Show the present state."""
+        """Show the present state; what failed before it is no longer of interest."""
+        self._alert.value = ""
         self._result.value = f'<div class="cnb">{self.body()}</div>'
 
     @contextmanager
@@ -89,7 +92,7 @@ class Panel(w.VBox):
         """
         page = markup.page(self.title, self.whole())
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            Path(path).expanduser().write_text(page, encoding="utf-8")
         return page
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from crystal_nb.hashing import canonical_json, explain_difference
+from crystal_nb.hashing import HashField, canonical_json, explain_difference
 from crystal_nb.records import Conversation, counted
 from crystal_nb.widgets.hash_view import (
     CONVERSATION_FIELDS,
@@ -15,6 +15,7 @@ from crystal_nb.widgets.hash_view import (
     canonical_lines,
     field_value,
     hash_name,
+    message_line,
     value_json,
 )
 from crystal_nb.widgets.markup import code, region, table, text, window
@@ -23,6 +24,8 @@ __all__ = ["LINES", "PAGE_LINES", "comparison", "difference", "inspection"]
 
 LINES, PAGE_LINES = 40, 20_000
 """Lines of the canonical text that a panel and a page of its own have room for."""
+_WIDTH, _PAGE_WIDTH = 400, 1_000_000
+"""Characters of a line of it that they show."""
 _LINES = 200
 _ROOM = 160
 _ROUND = 60
@@ -81,9 +84,10 @@ def _hashed(name: str | None, found: Inspection) -> str:
 def canonical(found: Inspection, message: int | None, room: int = LINES) -> str:
     """The canonical text round the chosen message, one field a line."""
     lines = canonical_lines(found.edited, found.without)
-    at = next((n for n, line in enumerate(lines) if line == (3, f'"index":{message},')), 0)
+    at = 0 if message is None else message_line(found.edited, message, found.without)
     shown = window(len(lines), at, room)
-    body = "".join(f"<div>{'  ' * depth}{text(line, 400)}</div>" for depth, line in lines[shown.start : shown.stop])
+    width = _WIDTH if room <= LINES else _PAGE_WIDTH
+    body = "".join(f"<div>{'  ' * depth}{text(line, width)}</div>" for depth, line in lines[shown.start : shown.stop])
     note = f"lines {shown.start + 1:,} to {shown.stop:,} of {len(lines):,}"
     if len(shown) < len(lines) and room > LINES:
         note += f"; the other {len(lines) - len(shown):,} are left out here"
@@ -155,16 +159,16 @@ def _change(sign: str, line: str) -> str:
     return f"<div{kind}>{sign} {text(line)}</div>"
 
 
-def comparison(a: Conversation, b: Conversation, names: tuple[str, str]) -> str:
+def comparison(a: Conversation, b: Conversation, names: tuple[str, str], without: Collection[HashField] = ()) -> str:
     """Two conversations: both hashes, and the first differing byte with what stands round it."""
-    found = explain_difference(a, b)
+    found = explain_difference(a, b, without=without)
     rows = [
         [text(name), f"<code>{value}</code>"] for name, value in zip(names, (found.hash_a, found.hash_b), strict=True)
     ]
     head = table("Comparison", ["conversation", "hash"], rows)
     if found.equal or found.byte is None:
         return f'<div class="cnb-wrap">{head}</div><p data-byte="none">The canonical texts are equal.</p>'
-    texts = canonical_json(a), canonical_json(b)
+    texts = canonical_json(a, without=without), canonical_json(b, without=without)
     around = [[text(name), _marked(whole, found.byte)] for name, whole in zip(names, texts, strict=True)]
     values = f"{code(value_json(found.value_a), 120)} and {code(value_json(found.value_b), 120)}"
     return (

@@ -154,7 +154,7 @@ class HashInspector(Panel):
         shown = hash_html.inspection(found, self._at(), room)
         if self.other is not None:
             names = (f"this one, {self._name(self.conversation)}", self._name(self.other))
-            shown += hash_html.comparison(found.edited, self._known[self.other], names)
+            shown += hash_html.comparison(found.edited, self._known[self.other], names, found.without)
         return shown
 
     def _name(self, position: int) -> str:
@@ -193,6 +193,7 @@ class HashInspector(Panel):
     def _refresh(self) -> None:
         self._inspection = found = Inspection(self._known[self.conversation], self.edits, self.fields)
         with self.hold_trait_notifications():
+            self.message = self._at() or 0
             self.set_trait("edited", found.edited)
             self.set_trait("value", found.hashes[1])
             self.set_trait("changed", found.changed)

@@ -38,6 +38,7 @@ __all__ = [
     "editable",
     "field_value",
     "hash_name",
+    "message_line",
     "parse_value",
     "value_json",
 ]
@@ -260,13 +261,34 @@ def canonical_lines(conversation: Conversation, without: Collection[HashField] =
     lines: list[Line] = [(0, "{")]
     if "source" not in without:
         lines.append((1, f'"source":{ecma.json_text(conversation.source)},'))
-    groups = [_message_lines(row, without) for row in hash_input(conversation)["messages"]]
-    if "index" in without:
-        groups.sort(key=lambda group: "".join(text for _, text in group))
+    groups = [group for _, group in _groups(conversation, without)]
     lines.append((1, '"messages":['))
     for number, group in enumerate(groups, 1):
         lines += group if number == len(groups) else [*group[:-1], (group[-1][0], group[-1][1] + ",")]
     return [*lines, (1, "]"), (0, "}")]
+
+
+def message_line(conversation: Conversation, index: int, without: Collection[HashField] = ()) -> int:
+    """Position of the line of `canonical_lines` in which a message begins.
+
+    >>> c = Conversation("codex", "7", (Message("user", "b"), Message("user", "a")))
+    >>> message_line(c, 0), message_line(c, 0, ["index"]), canonical_lines(c)[message_line(c, 1) + 1]
+    (3, 9, (3, '"index":1,'))
+    """
+    line = 2 if "source" in without else 3
+    for at, group in _groups(conversation, without):
+        if at == index:
+            break
+        line += len(group)
+    return line
+
+
+def _groups(conversation: Conversation, without: Collection[HashField]) -> list[tuple[int, list[Line]]]:
+    """Each message's position and lines, in the order of the text."""
+    groups = [(at, _message_lines(row, without)) for at, row in enumerate(hash_input(conversation)["messages"])]
+    if "index" in without:
+        groups.sort(key=lambda group: "".join(text for _, text in group[1]))
+    return groups
 
 
 def _message_lines(row: dict[str, Any], without: Collection[HashField]) -> list[Line]:
@@ -335,7 +357,7 @@ class Inspection:
             off = "index" in self.without
             reasons.append("the order is switched out" if off else "the order is part of the hash")
         if kinds & {"add", "drop"}:
-            reasons.append("the number of messages is part of the hash")
+            reasons.append("which messages there are is part of the hash")
         return list(dict.fromkeys(reasons))
 
     def _set_reason(self, edit: Edit) -> str:
