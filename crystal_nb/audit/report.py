@@ -164,7 +164,7 @@ class AuditReport(Struct, frozen=True):
         )
         page = (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.headline())}</title>'
-            f"<style>{_STYLE}</style></head><body><h1>{escape(self.headline())}</h1>{found}{tables}</body></html>\n"
+            f"<style>{_STYLE}</style></head><body><main><h1>{escape(self.headline())}</h1>{found}{tables}</main></body></html>\n"
         )
         if path is not None:
             expanded(path).write_text(page, encoding="utf-8")

@@ -98,7 +98,8 @@ def page(title: str, content: str) -> str:
     True
     """
     head = f'<meta charset="utf-8"><title>{escape(title)}</title>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{panel(title, content)}</body></html>\n'
+    body = f'<main class="cnb"><h1 class="cnb-title">{escape(title)}</h1>{content}</main>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{style()}{body}</body></html>\n'
 
 
 def panel(title: str, content: str) -> str:

@@ -307,6 +307,13 @@ def lab(browser: Any, server: dict[str, Any]) -> Iterator[Lab]:
         found.close()
 
 
+@pytest.fixture
+def serverless(browser: Any) -> Iterator[Lab]:
+    """A page without a server, for files."""
+    with opened(browser, {}) as found:
+        yield found
+
+
 @pytest.fixture(scope="package")
 def axe() -> str:
     """The source of axe-core, which is no part of this repository: ``npm pack axe-core`` somewhere."""
