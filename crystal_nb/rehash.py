@@ -8,6 +8,7 @@ in a column ``exact`` what the others can't.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -15,14 +16,16 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from crystal_nb import ecma
+from crystal_nb.errors import UnknownConversationError
 from crystal_nb.hashing import content_hash
 from crystal_nb.records import Conversation, Message
 from crystal_nb.store_schema import Layout, columns_of
 
-__all__ = ["message_of", "rehash", "stored_conversation"]
+__all__ = ["message_of", "rehash", "stored_conversation", "whole_conversation"]
 
 _FIELDS = "type, role, content, has_tool_use, has_code, thinking, id, parent_uuid, timestamp"
 _NAMES = ("type", "role", "content", "has_tool_use", "has_code", "thinking", "id", "parent_uuid", "timestamp")
+_FACTS = ("slug", "project_dir", "project_name", "cwd", "git_branch", "first_message_at", "last_message_at")
 
 
 def stored_conversation(connection: sqlite3.Connection, layout: Layout, source: str, id: str) -> Conversation:
@@ -39,6 +42,34 @@ def stored_conversation(connection: sqlite3.Connection, layout: Layout, source: 
     exact = "exact" if "exact" in columns_of(connection, "messages") else "NULL"
     rows = connection.execute(f"SELECT {_FIELDS}, {exact} FROM messages WHERE {where} ORDER BY sort_order", owner)
     return Conversation(source, id, tuple(map(message_of, rows)))
+
+
+def whole_conversation(connection: sqlite3.Connection, layout: Layout, source: str, id: str) -> Conversation:
+    """The same with title, project and times; nulls are read so that it has the stored hash, if they can be.
+
+    Raises
+    ------
+    UnknownConversationError
+        If it has no row.
+
+    >>> from crystal_nb.store_schema import migrate
+    >>> connection, layout = sqlite3.connect(":memory:", isolation_level=None), Layout(False, False)
+    >>> migrate(connection, layout, "")
+    >>> _ = connection.execute("INSERT INTO conversations (source, id, slug) VALUES ('codex', '7', 'Pears')")
+    >>> whole_conversation(connection, layout, "codex", "7").slug
+    'Pears'
+    """
+    known = columns_of(connection, "conversations")
+    fields = [name if name in known else "NULL" for name in ("content_hash", *_FACTS)]
+    query = f"SELECT {', '.join(fields)} FROM conversations WHERE id = ? AND source IS ?"
+    row = connection.execute(query, (id, source or None)).fetchone()
+    if row is None:
+        raise UnknownConversationError(f"no conversation {(source, id)!r} in this store; see store.conversations()")
+    digest, *values = (v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in row)
+    facts = dict(zip(_FACTS, values, strict=True))
+    facts |= {name: facts[name] or "" for name in ("project_dir", "project_name")}
+    found = replace(stored_conversation(connection, layout, source, id), **facts)
+    return next((c for c in _readings(found) if content_hash(c) == digest), found)
 
 
 def message_of(row: tuple[Any, ...]) -> Message:
@@ -62,7 +93,10 @@ def rehash(conversation: Conversation) -> frozenset[str]:
     >>> len(rehash(Conversation("codex", "7", (Message("user", "hi"),))))
     4
     """
-    found = set()
+    return frozenset(map(content_hash, _readings(conversation)))
+
+
+def _readings(conversation: Conversation) -> Iterator[Conversation]:
     for role, thinking in product((None, UNSET), repeat=2):
         messages = tuple(
             replace(
@@ -72,5 +106,4 @@ def rehash(conversation: Conversation) -> frozenset[str]:
             )
             for m in conversation.messages
         )
-        found.add(content_hash(replace(conversation, messages=messages)))
-    return frozenset(found)
+        yield replace(conversation, messages=messages)

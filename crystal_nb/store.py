@@ -21,7 +21,7 @@ from crystal_nb.decisions import Decision, StoredConversation
 from crystal_nb.errors import ConfigError, StoreError
 from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
 from crystal_nb.records import Candidate, Conversation, counted, printable
-from crystal_nb.rehash import rehash, stored_conversation
+from crystal_nb.rehash import rehash, stored_conversation, whole_conversation
 from crystal_nb.states import States
 from crystal_nb.store_copy import copy_database, new_database, reported
 from crystal_nb.store_schema import Layout
@@ -140,6 +140,27 @@ class Store:
     def clean_up_tasks(self) -> pl.DataFrame:
         """One row per clean-up of a deleted note's vectors; columns: ``store_frames.CLEAN_UP_TASKS``."""
         return self._frame("clean_up_tasks")
+
+    def conversation(self, source: str, id: str) -> Conversation:
+        """One stored conversation as its rows have it; no other one's messages are read.
+
+        Its hash is the stored one as long as nobody took or changed its rows. Tool calls and losses
+        are not stored.
+
+        Raises
+        ------
+        UnknownConversationError
+            If it is not here.
+        """
+        with self.reported():
+            return whole_conversation(self._connection, self.layout, source, id)
+
+    def folded_texts(self) -> pl.DataFrame:
+        """Texts of all messages without their case, to search in; columns: ``store_frames.FOLDED_TEXTS``."""
+        from crystal_nb import store_frames
+
+        with self.reported():
+            return store_frames.folded_texts(self._connection)
 
     def _frame(self, name: str) -> pl.DataFrame:
         from crystal_nb import store_frames

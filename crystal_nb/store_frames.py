@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -13,12 +13,17 @@ from crystal_nb.store_schema import columns_of
 
 __all__ = [
     "CLEAN_UP_TASKS",
+    "FOLDED_TEXTS",
     "IMPORT_LOG",
     "NOTES",
     "STORED_CONVERSATIONS",
     "STORED_MESSAGES",
+    "folded_texts",
     "read",
 ]
+
+_AT_ONCE = 5_000
+"""Rows of `folded_texts` that are Python objects at a time."""
 
 STORED_CONVERSATIONS: Table = {
     "source": Column(pl.String, "Adapter name."),
@@ -58,6 +63,12 @@ STORED_MESSAGES: Table = {
     "has_code": Column(pl.Boolean, "Whether the parser saw a code fence."),
     "thinking": Column(pl.String, "Reasoning text."),
     "timestamp": Column(TIME, "Time; null where there is none or no valid one."),
+}
+FOLDED_TEXTS: Table = {
+    "source": STORED_MESSAGES["source"],
+    "conversation_id": STORED_MESSAGES["conversation_id"],
+    "content": Column(pl.String, "Text, case-folded."),
+    "thinking": Column(pl.String, "Reasoning text, case-folded."),
 }
 NOTES: Table = {
     "id": Column(pl.String, "Id of the note."),
@@ -103,22 +114,47 @@ def read(connection: sqlite3.Connection, name: str) -> pl.DataFrame:
     """
     table, columns, order = _TABLES[name]
     known = columns_of(connection, table)
-    rows = _rows(connection, table, columns, known, order) if known else []
+    rows = _rows(connection, table, columns, known, order).fetchall() if known else []
     values = dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(columns, ())
+    return _frame(columns, values)
+
+
+def folded_texts(connection: sqlite3.Connection) -> pl.DataFrame:
+    """The texts of all messages, case-folded; some rows are read at a time, so that few are Python's at once.
+
+    >>> folded_texts(sqlite3.connect(":memory:")).shape
+    (0, 4)
+    """
+    frames = [_frame(FOLDED_TEXTS, dict.fromkeys(FOLDED_TEXTS, ()))]
+    known = columns_of(connection, "messages")
+    rows = _rows(connection, "messages", FOLDED_TEXTS, known) if known else None
+    while rows is not None and (some := rows.fetchmany(_AT_ONCE)):
+        frames.append(_frame(FOLDED_TEXTS, dict(zip(FOLDED_TEXTS, _folded(some), strict=True))))
+    return pl.concat(frames, rechunk=False)
+
+
+def _folded(rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    sources, ids, *texts = zip(*rows, strict=True)
+    plain = ([_typed(FOLDED_TEXTS["content"], v) for v in column] for column in texts)
+    return [sources, ids, *([v.casefold() if isinstance(v, str) else v for v in column] for column in plain)]
+
+
+def _frame(columns: Table, values: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     typed = {c: [_typed(columns[c], v) for v in column] for c, column in values.items()}
     return columns_frame(columns, typed)
 
 
 def _rows(
-    connection: sqlite3.Connection, table: str, columns: Table, known: list[str], order: str
-) -> list[tuple[Any, ...]]:
+    connection: sqlite3.Connection, table: str, columns: Table, known: list[str], order: str = ""
+) -> sqlite3.Cursor:
     join = ""
     fields = [f"t.{name}" if name in known else f"NULL AS {name}" for name in columns]
     if "source" in columns and "source" not in known:
         join = "LEFT JOIN conversations c ON c.id = t.conversation_id"
         fields[list(columns).index("source")] = "c.source AS source"
     order = ", ".join(str(list(columns).index(name) + 1) for name in order.split(", ") if name in columns)
-    return connection.execute(f"SELECT {', '.join(fields)} FROM {table} t {join} ORDER BY {order}").fetchall()
+    ordered = f"ORDER BY {order}" if order else ""
+    return connection.execute(f"SELECT {', '.join(fields)} FROM {table} t {join} {ordered}")
 
 
 def _typed(column: Column, value: object) -> object:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from crystal_nb import ecma
 from crystal_nb.details import ToolCall
 from crystal_nb.records import Conversation, Fate, Message, counted
 from crystal_nb.widgets import lab_html
+from crystal_nb.widgets.browse_filters import told
 from crystal_nb.widgets.browse_view import COLUMNS, Entry, Part, parts, row_of
 from crystal_nb.widgets.markup import block, code, region, table, text
 
-__all__ = ["MESSAGES", "conversation", "head", "listing"]
+__all__ = ["MESSAGES", "conversation", "filtered_by", "head", "listing", "two_hashes"]
 
 MESSAGES = 50
 """Messages of a conversation that are shown at once."""
-_LOSSES = 60
-"""Lost records that are shown with them."""
+_LOSSES = 50
+"""Rows for lost records that are shown with them, the heads of their tables too."""
 _ROOM = 4_000
 
 
@@ -26,8 +28,21 @@ def listing(entries: Sequence[Entry], positions: Sequence[int], total: int) -> s
     return table(f"{len(positions):,} of {counted(total, 'conversation')}", COLUMNS, rows)
 
 
-def head(entry: Entry) -> str:
-    """What is known of an entry: ids, hash, and the path of its decision."""
+def filtered_by(filters: Mapping[str, Any]) -> str:
+    """Which filters are on; nothing where none is."""
+    return f"<p><b>Filters</b>: {text(told(filters))}</p>" if filters else ""
+
+
+def two_hashes(entry: Entry, left: str, why: str) -> str:
+    """That the rows of a stored conversation have another hash than the stored one, and why."""
+    return (
+        f'<div class="cnb-status cnb-yes" data-hashes="differ"><b>Two hashes.</b> Stored: {code(entry.content_hash)}. '
+        f'Of the rows that are left: <code data-hash="rows">{text(left)}</code>. {text(why)}</div>'
+    )
+
+
+def head(entry: Entry, difference: tuple[str, str] | None = None) -> str:
+    """What is known of an entry: ids, hash, that of its rows where it is another, and the path of its decision."""
     rows = [
         ["source", text(entry.source)],
         ["id", code(entry.id)],
@@ -37,6 +52,8 @@ def head(entry: Entry) -> str:
         ["decision", text(entry.decision or "none: no report was given")],
     ]
     shown = table("Conversation", ["field", "value"], rows)
+    if difference is not None:
+        shown += two_hashes(entry, *difference)
     if entry.error:
         shown += f'<div class="cnb-status cnb-yes"><b>The parse failed.</b> {text(entry.error)}</div>'
     if entry.why is not None:
@@ -55,7 +72,7 @@ def conversation(entry: Entry, known: Conversation, start: int) -> str:
     body = []
     for part in shown:
         body.append(_part(part, room))
-        room = max(0, room - len(part.lost))
+        room = max(0, room - len(part.lost) - 1) if part.lost else room
     count = len(known.messages)
     told = f"messages {start + 1:,} to {min(start + MESSAGES, count):,} of {count:,}" if count else "no message"
     return f'<p data-messages="{start}"><b>{told}</b></p>' + region("Messages", "".join(body))
@@ -100,13 +117,12 @@ def _folded(name: str, body: str) -> str:
 
 
 def _lost(fates: Sequence[Fate], room: int) -> str:
-    rows = [
-        [text(f.kind, 60), text(f.reason or "", 120), text(_where(f), 60), code(f.excerpt, 100)] for f in fates[:room]
-    ]
+    fit = fates[: max(0, room - 1)]
+    rows = [[text(f.kind, 60), text(f.reason or "", 120), text(_where(f), 60), code(f.excerpt, 100)] for f in fit]
     what = f"{counted(len(fates), 'record')} lost here"
     reasons = list(dict.fromkeys(f.reason or f.kind for f in fates))
     told = f"{what}: {text('; '.join(reasons), 120)}"
-    rest = f"<p>{len(fates) - room:,} more</p>" if len(fates) > room else ""
+    rest = f"<p>{len(fates) - len(fit):,} more</p>" if len(fates) > len(fit) else ""
     shown = table("Lost records", ["kind", "reason", "place", "start"], rows) if rows else ""
     return f'<details class="cnb-lost"><summary>✗ {told}</summary>{shown}{rest}</details>'
 

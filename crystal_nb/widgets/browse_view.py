@@ -1,4 +1,4 @@
-"""What the import browser knows: the entries of a corpus or a store, filters over them, one conversation in parts.
+"""What the import browser knows: the entries of a corpus or a store, and one conversation in parts.
 
 Pure: no widget is needed here.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -20,22 +21,20 @@ from crystal_nb.records import Conversation, Fate, Message, printable
 from crystal_nb.rehearsal import Rehearsal
 from crystal_nb.report import ImportReport
 from crystal_nb.store import Store
+from crystal_nb.widgets.browse_store import StoredRows
 
 __all__ = [
     "COLUMNS",
-    "FILTERS",
     "Entry",
     "Part",
     "charts_of",
-    "checked_filters",
     "choices",
+    "difference",
     "entries_of",
-    "matching",
     "parts",
     "row_of",
 ]
 
-FILTERS = ("source", "project", "since", "until", "decision", "losses", "text")
 COLUMNS = ("time", "source", "project", "title", "messages", "lost", "decision", "hash")
 """Of the list of conversations."""
 
@@ -48,7 +47,7 @@ class Entry(Struct, frozen=True):
     project: str
     title: str
     time: str
-    """ISO 8601 where it is known; compared as text."""
+    """ISO 8601 where it is known."""
     messages: int | None
     """None where the parse failed."""
     losses: int | None
@@ -61,6 +60,8 @@ class Entry(Struct, frozen=True):
     fates: tuple[Fate, ...] = ()
     why: Decision | None = None
     error: str = ""
+    stored: StoredRows | None = None
+    """Where it stands, of a store; its messages are read only when they are asked for."""
 
 
 def entries_of(subject: Corpus | Store, report: ImportReport | Rehearsal | None = None) -> list[Entry]:
@@ -70,7 +71,7 @@ def entries_of(subject: Corpus | Store, report: ImportReport | Rehearsal | None 
     []
     """
     outcomes = _report_of(report).outcomes if report is not None else ()
-    decisions = {(o.decision.source, o.decision.candidate_id): o.decision for o in outcomes}
+    decisions = {(o.decision.source, o.decision.candidate_id, o.candidate.file_path): o.decision for o in outcomes}
     if isinstance(subject, Corpus):
         parsed = [_parsed_entry(p, decisions) for p in subject.parsed]
         return parsed + [_failed_entry(f, decisions) for f in subject.failed]
@@ -88,12 +89,12 @@ def _report_of(given: Any) -> ImportReport:
     return report
 
 
-_Decisions = Mapping[tuple[str, str], Decision]
+_Decisions = Mapping[tuple[str, str, str], Decision]
 
 
 def _parsed_entry(p: ParsedConversation, decisions: _Decisions) -> Entry:
     c, id = p.conversation, ecma.to_text(p.candidate.id)
-    why = decisions.get((c.source, id))
+    why = decisions.get((c.source, id, p.candidate.file_path))
     return Entry(
         source=c.source,
         id=id,
@@ -113,7 +114,7 @@ def _parsed_entry(p: ParsedConversation, decisions: _Decisions) -> Entry:
 def _failed_entry(f: Failure, decisions: _Decisions) -> Entry:
     c = f.candidate
     id = ecma.to_text(c.id)
-    why = decisions.get((c.source, id))
+    why = decisions.get((c.source, id, c.file_path))
     return Entry(
         source=c.source,
         id=id,
@@ -137,9 +138,11 @@ def _title(c: Conversation) -> str:
 
 
 def _stored_entries(store: Store, decisions: _Decisions) -> list[Entry]:
-    found = []
+    found, stored = [], StoredRows(store)
+    by_id = {key[:2]: decision for key, decision in decisions.items()}
     for row in store.conversations().to_dicts():
-        why = decisions.get((row["source"], row["source_conversation_id"] or row["id"]))
+        key = (row["source"], row["source_conversation_id"] or row["id"])
+        why = decisions.get((*key, row["file_path"]), by_id.get(key))  # a rehearsal leaves the row its old path
         found.append(
             Entry(
                 source=row["source"] or "",
@@ -151,8 +154,9 @@ def _stored_entries(store: Store, decisions: _Decisions) -> list[Entry]:
                 losses=None,
                 decision=why.action if why else row["status"] or "",
                 content_hash=row["content_hash"] or "",
-                load=_Stored(store, row),
+                load=partial(stored.conversation, row["source"] or "", row["id"] or ""),
                 why=why,
+                stored=stored,
             )
         )
     return found
@@ -162,117 +166,18 @@ def _iso(time: datetime | None) -> str:
     return "" if time is None else time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class _Stored:
-    """Reads one conversation of a store."""
+def difference(entry: Entry, loaded: Conversation | None) -> tuple[str, str] | None:
+    """Of a stored conversation whose rows no longer have the stored hash: theirs, and why.
 
-    def __init__(self, store: Store, row: dict[str, Any]) -> None:
-        self.store, self.row = store, row
-
-    def __call__(self) -> Conversation:
-        import polars as pl
-
-        row = self.row
-        messages = self.store.messages().filter(
-            (pl.col("source") == row["source"]) & (pl.col("conversation_id") == row["id"])
-        )
-        return Conversation(
-            source=row["source"] or "",
-            id=row["id"],
-            messages=tuple(_stored_message(m) for m in messages.to_dicts()),
-            slug=row["slug"],
-            project_dir=row["project_dir"] or "",
-            project_name=row["project_name"] or "",
-            cwd=row["cwd"],
-            git_branch=row["git_branch"],
-            first_message_at=_iso(row["first_message_at"]) or None,
-            last_message_at=_iso(row["last_message_at"]) or None,
-        )
-
-
-def _stored_message(row: dict[str, Any]) -> Message:
-    return Message(
-        type=row["type"] or "",
-        content=row["content"] or "",
-        role=row["role"],
-        has_tool_use=bool(row["has_tool_use"]),
-        has_code=bool(row["has_code"]),
-        thinking=row["thinking"],
-        id=row["id"],
-        parent_uuid=row["parent_uuid"],
-        timestamp=_iso(row["timestamp"]) or None,
-    )
-
-
-def checked_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Filters without the empty ones.
-
-    Raises
-    ------
-    ConfigError
-        If one is unknown.
-
-    >>> checked_filters({"source": "codex", "text": ""})
-    {'source': 'codex'}
+    >>> difference(Entry("codex", "7", "", "", "", 0, 0, "", "", lambda: None), None)
     """
-    for name, value in filters.items():
-        if name not in FILTERS:
-            raise ConfigError(f"no filter {name!r}; there are {', '.join(FILTERS)}")
-        kind = bool if name == "losses" else str
-        if value is not None and not isinstance(value, kind):
-            wanted = "true or false" if kind is bool else "text"
-            raise ConfigError(f"the filter {name} must be {wanted}, not a {type(value).__name__}")
-    return {name: value for name, value in filters.items() if value not in ("", None, False)}
+    if entry.stored is None or loaded is None:
+        return None
+    return entry.stored.difference(entry.content_hash, entry.messages, loaded)
 
 
-def matching(entries: Sequence[Entry], filters: Mapping[str, Any]) -> list[int]:
-    """Positions of the entries that pass every filter; text is looked for in titles and messages.
-
-    >>> matching([], {"text": "x"})
-    []
-    """
-    wanted = checked_filters(filters)
-    tests: list[Callable[[Entry], bool]] = []
-    for name, value in wanted.items():
-        if name in ("source", "project", "decision"):
-            tests.append(lambda e, name=name, value=value: getattr(e, name) == value)  # type: ignore[misc]
-        elif name == "since":
-            tests.append(lambda e, value=value: bool(e.time) and e.time >= value)  # type: ignore[misc]
-        elif name == "until":
-            tests.append(lambda e, value=value: bool(e.time) and e.time[: len(value)] <= value)  # type: ignore[misc]
-        elif name == "losses":
-            tests.append(lambda e: bool(e.losses))
-    found = [n for n, e in enumerate(entries) if all(test(e) for test in tests)]
-    return found if "text" not in wanted else _with_text(entries, found, str(wanted["text"]).casefold())
-
-
-def _with_text(entries: Sequence[Entry], among: Sequence[int], needle: str) -> list[int]:
-    stored = [n for n in among if isinstance(entries[n].load, _Stored)]
-    texts = _stored_texts(entries[stored[0]].load.store) if stored else {}  # type: ignore[attr-defined]
-    return [n for n in among if any(needle in text.casefold() for text in _texts(entries[n], texts))]
-
-
-def _texts(entry: Entry, stored: Mapping[tuple[str, str], list[str]]) -> Iterable[str]:
-    yield from (entry.title, entry.id, entry.error)
-    if isinstance(entry.load, _Stored):
-        yield from stored.get((entry.source, entry.id), ())
-        return
-    conversation = entry.load()
-    for message in conversation.messages if conversation else ():
-        yield message.content
-        if isinstance(message.thinking, str):
-            yield message.thinking
-
-
-def _stored_texts(store: Store) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    frame = store.messages().select("source", "conversation_id", "content", "thinking")
-    for source, id, *texts in frame.iter_rows():
-        found.setdefault((source, id), []).extend(text for text in texts if text)
-    return found
-
-
-def charts_of(entries: Sequence[Entry]) -> list[charts.Chart]:
-    """Conversations over time by source, lost records by reason, decisions.
+def charts_of(entries: Sequence[Entry], *, losses: bool = True) -> list[charts.Chart]:
+    """Conversations over time by source, lost records by reason where losses are known, decisions.
 
     >>> [chart.caption for chart in charts_of([])][1:]
     ['Lost records by reason', 'Decisions']
@@ -281,7 +186,7 @@ def charts_of(entries: Sequence[Entry]) -> list[charts.Chart]:
     decided = Counter(e.decision or "none known" for e in entries)
     return [
         charts.over_time((e.time, e.source) for e in entries),
-        charts.counted("Lost records by reason", "reason", lost),
+        *([charts.counted("Lost records by reason", "reason", lost)] if losses else []),
         charts.counted("Decisions", "decision", decided),
     ]
 

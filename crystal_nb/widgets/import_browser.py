@@ -17,13 +17,15 @@ from crystal_nb.report import ImportReport
 from crystal_nb.store import Store
 from crystal_nb.widgets import browse_html
 from crystal_nb.widgets.base import Panel, button, options, row
-from crystal_nb.widgets.browse_view import COLUMNS, charts_of, checked_filters, choices, entries_of, matching, row_of
+from crystal_nb.widgets.browse_filters import checked_filters, matching
+from crystal_nb.widgets.browse_store import NOTE
+from crystal_nb.widgets.browse_view import COLUMNS, charts_of, choices, difference, entries_of, row_of
 from crystal_nb.widgets.hash_inspector import HashInspector
 from crystal_nb.widgets.record_table import RecordTable
 
 __all__ = ["ImportBrowser"]
 
-ROWS = 100
+ROWS = 50
 """Rows of the list that are in the page at once."""
 
 
@@ -37,8 +39,9 @@ class ImportBrowser(Panel):
     report : ImportReport or Rehearsal, optional
         Whose decisions are shown: what `import_all` or `rehearse` gave.
     filters : dict
-        ``source``, ``project``, ``decision``: equal; ``since``, ``until``: ISO times or their beginnings;
-        ``losses``: True for those that lost something; ``text``: in the title or a message.
+        ``source``, ``project``, ``decision``: equal; ``since``, ``until``: a year, a month, a day (all of it
+        counts) or a time, in UTC unless it has an offset; ``losses``: True for those that lost something, not
+        of a store, which keeps no losses; ``text``: in the title or a message.
     selection : int, optional
         Row of ``corpus.conversations`` or ``store.conversations()`` that is shown; failures count on.
     page : int
@@ -78,21 +81,20 @@ class ImportBrowser(Panel):
         self, subject: Corpus | Store, *, report: ImportReport | Rehearsal | None = None, **traits: Any
     ) -> None:
         super().__init__(**traits)
+        self._of_store = isinstance(subject, Store)
         self._entries = entries_of(subject, report)
-        self._waiting = True
+        self._waiting = False
         self._inspector: HashInspector | None = None
-        self.filters = traits.get("filters", {})
+        self._difference: tuple[str, str] | None = None
         self._find()
         self._make_controls()
-        for name in self.keywords[1:]:
-            if name in traits:
-                setattr(self, name, traits[name])
-        self._load()
-        self._waiting = False
         self._refresh()
         self.observe(self._on_filters, "filters")
         self.observe(self._on_selection, "selection")
         self.observe(self._on_place, ["page", "message"])
+        for name in self.keywords:  # in this order: a selection turns the page and has the messages
+            if name in traits:
+                setattr(self, name, traits[name])
 
     def __repr__(self) -> str:
         at = "nothing selected" if self.selection is None else f"row {self.selection}"
@@ -103,9 +105,12 @@ class ImportBrowser(Panel):
     @t.validate("filters")
     def _check_filters(self, proposal: Any) -> Any:
         try:
-            return checked_filters(proposal.value)
+            checked = checked_filters(proposal.value)
         except ConfigError as error:
             raise t.TraitError(str(error)) from None
+        if self._of_store and "losses" in checked:
+            raise t.TraitError(f"the filter losses can't be used here. {NOTE}")
+        return checked
 
     @t.validate("selection")
     def _check_selection(self, proposal: Any) -> Any:
@@ -125,7 +130,11 @@ class ImportBrowser(Panel):
     def body(self) -> str:
         """What the panel shows, as HTML."""
         listed = self.filtered[self.page * ROWS : (self.page + 1) * ROWS][:20]
-        return browse_html.listing(self._entries, listed, len(self.filtered)) + self._charts + self._selected_html()
+        shown = browse_html.filtered_by(self.filters) + browse_html.listing(self._entries, listed, len(self.filtered))
+        return shown + self._note() + self._charts + self._selected_html()
+
+    def _note(self) -> str:
+        return f"<p>{NOTE}</p>" if self._of_store else ""
 
     def render(self) -> None:
         """Show the present state; the list has a control of its own."""
@@ -139,7 +148,7 @@ class ImportBrowser(Panel):
         if self.selection is None:
             return "<p>Select a conversation to read it.</p>"
         entry = self._entries[self.selection]
-        shown = browse_html.head(entry)
+        shown = browse_html.head(entry, self._difference)
         return shown + (browse_html.conversation(entry, self.conversation, self.message) if self.conversation else "")
 
     def _pages(self) -> int:
@@ -148,14 +157,14 @@ class ImportBrowser(Panel):
     def _find(self) -> None:
         self.set_trait("filtered", tuple(matching(self._entries, self.filters)))
         found = [self._entries[n] for n in self.filtered]
-        self._charts = "".join(chart.to_html() for chart in charts_of(found))
+        self._charts = "".join(chart.to_html() for chart in charts_of(found, losses=not self._of_store))
 
     def _on_filters(self, change: Any) -> None:
         if self._waiting:
             return
         with self._or_as_before(change):
             self._find()
-        self._waiting, self.page = True, 0
+        self._waiting, self.page = True, self._places().get(self.selection, 0) // ROWS
         self._waiting = False
         self._refresh()
 
@@ -165,8 +174,7 @@ class ImportBrowser(Panel):
         with self._or_as_before(change):
             self._load()
         self._waiting, self.message = True, 0
-        if self.selection in self._places():
-            self.page = self._places()[self.selection] // ROWS
+        self.page = self._places().get(self.selection, self.page * ROWS) // ROWS
         self._waiting = False
         self._refresh()
 
@@ -188,7 +196,9 @@ class ImportBrowser(Panel):
             self._refresh()
 
     def _load(self) -> None:
-        loaded = None if self.selection is None else self._entries[self.selection].load()
+        entry = None if self.selection is None else self._entries[self.selection]
+        loaded = None if entry is None else entry.load()
+        self._difference = None if entry is None else difference(entry, loaded)
         self.set_trait("conversation", loaded)
         self._close_inspector()
 
@@ -216,7 +226,8 @@ class ImportBrowser(Panel):
         self._filters["text"] = w.Text(
             description="Text", placeholder="in titles and messages", continuous_update=False
         )
-        self._filters["losses"] = w.Checkbox(description="has losses", indent=False)
+        if not self._of_store:
+            self._filters["losses"] = w.Checkbox(description="has losses", indent=False)
         for control in self._filters.values():
             self.on_change(control, self._filter)
         self._count, self._figures, self._inspect = w.HTML(), w.HTML(), w.VBox()
@@ -232,7 +243,8 @@ class ImportBrowser(Panel):
         f = self._filters
         self.show(
             row(f["source"], f["project"], f["decision"]),
-            row(f["since"], f["until"], f["text"], f["losses"], b["Clear filters"]),
+            row(f["since"], f["until"], f["text"], *([] if self._of_store else [f["losses"]]), b["Clear filters"]),
+            *([w.HTML(f'<div class="cnb">{self._note()}</div>')] if self._of_store else []),
             row(self._count, b["Previous page"], b["Next page"]),
             list_box,
             self._figures,
@@ -275,7 +287,11 @@ class ImportBrowser(Panel):
             raise ConfigError("select a conversation first")
         self._close_inspector()
         self._inspector = HashInspector(self.conversation, message=self.message)
-        self._inspect.children = (self._inspector,)
+        told = []
+        if self._difference is not None and self.selection is not None:
+            differ = browse_html.two_hashes(self._entries[self.selection], *self._difference)
+            told.append(w.HTML(f'<div class="cnb">{differ}</div>'))
+        self._inspect.children = (*told, self._inspector)
 
     def _close_inspector(self) -> None:
         self._inspect.children = ()
