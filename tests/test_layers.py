@@ -94,7 +94,7 @@ ROWS = [
     ["audit.gone"],
     ["audit.skips", "audit.ids", "audit.power", "audit.moves", "audit.drifts", "audit.costs"],
     ["audit"],
-    ["widgets.markup", "widgets.record_table"],
+    ["widgets.markup", "widgets.record_table", "widgets.cells"],
     ["widgets.hash_view", "widgets.lab_view", "widgets.browse_view", "widgets.workbench_view"],
     ["widgets.base", "widgets.hash_html", "widgets.hash_choices", "widgets.lab_html", "widgets.workbench_html"],
     ["widgets.hash_inspector", "widgets.reimport_lab", "widgets.browse_html", "widgets.parser_workbench"],
