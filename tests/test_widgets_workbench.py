@@ -534,6 +534,20 @@ def test_the_parser_before_stands_beside_the_one_that_is_being_changed(ipython):
     assert ipython(cell("mytool", 1, "three"), "a") == ["three", "two"]
 
 
+def test_an_output_of_another_parser_is_not_taken(ipython):
+    ipython(cell("mytool", 1, "one") + cell("another", 2, "two"), "a")
+    ipython("mytool")
+    assert ipython(SHOW + "\nmytool") == ["one"]  # now _ is mytool
+    assert ipython("another") == ["one"]  # and now it is another
+
+
+def test_of_two_sides_with_one_parser_each_follows_its_own_variable(ipython):
+    ipython(cell("mytool", 1, "one") + "old = mytool", "a")
+    assert ipython("bench = cnb.widgets.ParserWorkbench(mytool, file, other=old)") == ["one", "one"]
+    assert ipython(cell("old", 1, "two"), "b") == ["one", "two"]
+    assert ipython(cell("mytool", 1, "three"), "c") == ["three", "two"]
+
+
 def test_a_parser_that_is_set_is_not_undone_by_the_next_cell(ipython):
     ipython(cell("v1", 1, "one") + cell("v2", 2, "two"), "a")
     ipython("bench = cnb.widgets.ParserWorkbench(v1, file)")
