@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipywidgets
 import msgspec
 import pytest
 import traitlets
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 import crystal_nb as cnb
 from crystal_nb.decisions import Step
 from crystal_nb.errors import ConfigError
-from crystal_nb.scenarios import SCENARIOS, play
+from crystal_nb.scenarios import SCENARIOS, own_subject, play, run_scenarios
 from crystal_nb.widgets import ReimportLab, lab_html
 from crystal_nb.widgets import lab_view as view
+from crystal_nb.widgets.lab_inputs import Inputs
+from crystal_nb.widgets.lab_rows import RowChange, row_changes
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\ud83d"
 
@@ -89,7 +92,7 @@ def test_every_step_of_a_decision_has_words_for_both_branches():
 def test_rows_are_told_apart_by_what_became_of_them():
     before = {"import_log": [{"id": 1, "status": "a"}, {"id": 2, "status": "b"}, {"id": 3, "status": "c"}]}
     after = {"import_log": [{"id": 1, "status": "a"}, {"id": 2, "status": "x"}, {"id": 4, "status": "d"}]}
-    changes = view.row_changes(before, after)
+    changes = row_changes(before, after)
     assert [c.kind for c in changes] == ["same", "changed", "removed", "added"]
     assert changes[1].columns == ("status",)
 
@@ -247,7 +250,7 @@ def test_a_change_far_behind_what_is_shown_of_a_message_is_a_change(tmp_path):
     (folder / "s.jsonl").write_text("".join(line % (k, k, "word " * 100) for k in ("user", "assistant")))
     config = cnb.Config(home=tmp_path)
     lab = ReimportLab(cnb.scan("claude-code", config=config), config=config, scenario="edited")
-    changes = view.row_changes(lab.scenes[0].rows, lab.scenes[1].rows)
+    changes = row_changes(lab.scenes[0].rows, lab.scenes[1].rows)
     assert [c.kind for c in changes if c.table == "messages"] == ["changed", "same"]
 
 
@@ -262,3 +265,218 @@ def test_what_is_no_step_is_refused_with_those_that_are(steps):
     lab = ReimportLab()
     with pytest.raises(traitlets.TraitError, match=r"no step named .*; known: import again"):
         lab.steps = steps
+
+
+# Refused and failing inputs -------------------------------------------------------------------------------
+
+
+INPUTS = ("scenario", "steps", "profile", "rules")
+PLACES = ("scene", "which", "step", "all_steps", "decision", "scenes", "policy")
+
+
+def state(lab: ReimportLab) -> list:
+    """All that a person sees and a cell reads."""
+    controls = (lab._scenario, lab._profile, lab._rule, lab._value, lab._new_step, lab._scene, lab._which, lab._all)
+    shown = [(c.value, getattr(c, "options", None)) for c in controls]
+    return [*(getattr(lab, n) for n in (*INPUTS, *PLACES)), shown, lab._composer.layout.display, lab._result.value]
+
+
+def button(lab: ReimportLab, label: str) -> ipywidgets.Button:
+    waiting = [lab]
+    for widget in waiting:
+        waiting += getattr(widget, "children", ())
+    return next(w for w in waiting if isinstance(w, ipywidgets.Button) and w.description == label)
+
+
+@pytest.mark.parametrize("start", [{"scenario": "edited"}, {"steps": ["touch"]}, {"profile": "careful"}], ids=str)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps", ["edited note"]),
+        ("steps", ["jump"]),
+        ("scenario", "nobody"),
+        ("scenario", 5),
+        ("profile", "bold"),
+        ("rules", {"colour": 1}),
+        ("rules", {"save": "never"}),
+        ("scene", 9),
+        ("step", -1),
+    ],
+)
+def test_what_is_refused_or_fails_leaves_everything_as_it_was(start, name, value):
+    lab = ReimportLab(**start, rules={"min_messages": 10}, scene=0, all_steps=True)
+    before, heard = state(lab), []
+    lab.observe(lambda change: heard.append(change.name), [*INPUTS, *PLACES])
+    with pytest.raises((traitlets.TraitError, ConfigError)):
+        setattr(lab, name, value)
+    assert (state(lab), heard) == (before, [])
+
+
+def test_inputs_that_are_held_back_and_fail_leave_everything_as_it_was():
+    lab = ReimportLab(scenario="edited", rules={"min_messages": 10}, scene=0)
+    before = state(lab)
+    for steps, rules in ((["edited note"], {"min_messages": 9}), (["jump"], {}), (["touch"], {"colour": 1})):
+        with pytest.raises((traitlets.TraitError, ConfigError)), lab.hold_trait_notifications():
+            lab.steps, lab.rules = steps, rules
+        assert state(lab) == before
+    with lab.hold_trait_notifications():
+        lab.steps, lab.rules = ["touch"], {"fingerprint": True}
+    assert (lab.scenario, lab.steps, lab.policy) == (view.COMPOSED, ("touch",), "pinned with fingerprint=True")
+
+
+def test_a_control_that_asks_for_what_fails_goes_back(monkeypatch):
+    lab = ReimportLab(steps=["edited note"])
+    lab._rule.value = "min_messages"
+    before = state(lab)
+    lab._value.value = 10  # then there is no conversation to have a note
+    assert "no conversation to have a note" in lab._alert.value
+    assert state(lab) == before
+    lab._value.value = 3
+    assert "no conversation to have a note" in lab._alert.value
+    assert state(lab) == before
+    button(lab, "Clear steps").click()
+    assert (lab.steps, lab._alert.value) == ((), "")
+
+
+# Inputs that follow from each other -----------------------------------------------------------------------
+
+
+def test_steps_and_scenarios_take_turns():
+    lab = ReimportLab()
+    for _ in range(2):
+        lab.steps = ["touch"]
+        assert (lab.scenario, [s.name for s in lab.scenes]) == (view.COMPOSED, ["first import", "1. touch"])
+        lab.scenario = "edited"
+        assert (lab.steps, lab.decision.action) == ((), "replace")
+    lab.steps = ["touch"]
+    lab._scenario.value = "edited"
+    assert (lab.scenario, lab.steps) == ("edited", ())
+
+
+@pytest.mark.parametrize("scenario", ["edited", "changed-unseen"])
+def test_a_scenario_and_steps_at_once_are_refused(scenario):
+    with pytest.raises(traitlets.TraitError, match=f"'{scenario}' has steps of its own; give a scenario or steps"):
+        ReimportLab(scenario=scenario, steps=["touch"])
+    assert ReimportLab(scenario=view.COMPOSED, steps=["touch"]).steps == ("touch",)
+    assert ReimportLab(scenario=scenario, steps=[]).scenario == scenario
+    lab = ReimportLab()
+    with pytest.raises(traitlets.TraitError, match="not both"), lab.hold_trait_notifications():
+        lab.steps, lab.scenario = ["touch"], "edited"
+    assert (lab.scenario, lab.steps) == ("changed-unseen", ())
+
+
+def test_the_profile_has_its_own_rules_by_trait_and_by_control():
+    by_trait, by_control = (ReimportLab(rules={"fingerprint": True}) for _ in range(2))
+    by_trait.profile = "careful"
+    by_control._profile.value = "careful"
+    assert state(by_trait) == state(by_control)
+    assert (by_trait.rules, by_trait.policy) == ({}, "careful")
+    assert ReimportLab(profile="careful", rules={"fingerprint": False}).policy == "careful with fingerprint=False"
+
+
+@given(st.lists(st.sampled_from([{"scenario": "edited"}, {"steps": ("touch",)}, {"steps": ()}, {"profile": "careful"},
+                                 {"profile": "chatcrystal"}, {"rules": {"fingerprint": True}}])))  # fmt: skip
+def test_inputs_are_always_at_one(changes):
+    inputs = Inputs()
+    for change in changes:
+        inputs = inputs.having(**change)
+        assert {name: getattr(inputs, name) for name in change} == change
+        assert not inputs.steps or inputs.scenario == view.COMPOSED
+
+
+# One's own conversation -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["claude-code", "codex", "copilot"])
+def test_every_step_that_is_offered_can_be_done(source):
+    config = cnb.samples.config()
+    lab = ReimportLab(cnb.scan(source, config=config).head(1), config=config, scenario=view.COMPOSED)
+    offered = [value for _, value in lab._new_step.options]
+    assert "short" not in offered
+    for name in offered:
+        assert len(view.composed([name], cnb.CAREFUL, lab._subject)) == 2
+    for name in set(view.STEPS) - set(offered):
+        with pytest.raises(traitlets.TraitError, match=f"the step '{name}' can't be done .* it needs a subject that"):
+            lab.steps = [name]
+    assert [value for _, value in ReimportLab()._new_step.options] == list(view.STEPS)
+
+
+@pytest.mark.parametrize("given", [{}, {"scenario": "edited"}, {"steps": ["touch"]}, {"scenario": view.COMPOSED}])
+def test_a_conversation_too_short_to_import_says_so(tmp_path, given):
+    folder = tmp_path / ".claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    line = '{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00.000Z","message":{"content":"hello there"}}\n'
+    (folder / "s.jsonl").write_text(line)
+    config = cnb.Config(home=tmp_path)
+    found, lacks = cnb.scan("claude-code", config=config), "needs two messages or more at its first import, and has 1$"
+    with pytest.raises(ConfigError, match="nothing can be acted out with this conversation: it " + lacks):
+        ReimportLab(found, config=config, **given)
+    subject = own_subject(found, config=config)
+    with pytest.raises(ConfigError, match="^edited " + lacks):
+        play("edited", subject=subject)
+    assert run_scenarios(subject=subject, names=["edited"])["why"].str.contains(lacks).all()
+
+
+def test_what_a_scenario_needs_and_a_subject_has_is_not_asked_of_it():
+    config = cnb.samples.config()
+    subject = own_subject(cnb.scan("claude-code", config=config).head(1), config=config)
+    for scenario in SCENARIOS:
+        if scenario.cast(None, subject) is None:
+            with pytest.raises(ConfigError, match=f"^{scenario.name} needs a subject that has [a-z]"):
+                scenario.play(subject=subject)
+
+
+# What is shown --------------------------------------------------------------------------------------------
+
+
+def test_what_was_is_struck_out_and_what_is_now_is_inserted():
+    change = RowChange("import_log", "changed", {"id": 1, "status": "was"}, {"id": 1, "status": "is"})
+    assert lab_html._cell(change, "status") == "<del><code>was</code></del> <ins><code>is</code></ins>"
+    assert lab_html._cell(change, "id") == "<code>1</code>"
+
+
+def test_a_step_shows_what_is_stored_before_what_is_now():
+    decision = msgspec.structs.replace(play("unchanged")[-1].decisions[0], steps=(Step("same size", 1, 2, False),))
+    assert "<b>same size?</b> stored <code>1</code>, now <code>2</code>" in lab_html.path(decision, 0, False)
+
+
+def test_the_rows_before_are_those_of_the_scene_before():
+    lab = ReimportLab(steps=["append", "import again"])
+    stored = [scene.stored for scene in lab.scenes]
+    assert stored[0] != stored[1] == stored[2]
+    assert f"<p>Before: {stored[1]}<br>After: {stored[2]}</p>" in lab.body()
+    assert "0 added, 0 changed, 0 removed" in lab.body()
+    lab.scene = 1
+    assert f"<p>Before: {stored[0]}<br>After: {stored[1]}</p>" in lab.body()
+    lab.scene = 0
+    assert f"<p>Before: empty<br>After: {stored[0]}</p>" in lab.body()
+
+
+def test_steps_are_added_and_taken_back_at_the_end():
+    lab = ReimportLab(scenario=view.COMPOSED)
+    for name in ("touch", "append", "edit"):
+        lab._new_step.value = name
+        button(lab, "Add step").click()
+    assert lab.steps == ("touch", "append", "edit")
+    button(lab, "Remove last").click()
+    assert lab.steps == ("touch", "append")
+    button(lab, "Clear steps").click()
+    assert (lab.steps, lab.scenario) == ((), view.COMPOSED)
+
+
+def test_every_control_of_the_place_is_wired():
+    lab = ReimportLab(steps=["touch", "duplicate id"])
+    lab._which.value = 1
+    assert lab.which == 1
+    lab._scene.value = 1
+    assert (lab.scene, lab.which, lab.step) == (1, 0, 0)
+    assert 'data-scene="1"' in lab._result.value
+    button(lab, "Next").click()
+    assert lab.step == 1
+    button(lab, "Prev").click()
+    assert lab.step == 0
+    lab._all.value = True
+    assert lab.all_steps is True
+    lab.rules = {"fingerprint": True}
+    button(lab, "Reset rules").click()
+    assert lab.rules == {}

@@ -14,7 +14,7 @@ from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
 from crystal_nb.scenarios.catalogue import SCENARIOS
 from crystal_nb.scenarios.own import OwnSubject, own_subject
 from crystal_nb.scenarios.scenario import Expected, Scenario
-from crystal_nb.scenarios.subjects import Sample, SampleMessage, Subject, needed
+from crystal_nb.scenarios.subjects import Sample, SampleMessage, Subject, lacking
 from crystal_nb.scenarios.world import Scene, staged
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _rows(
     cast = scenario.cast(adapter, subject)
     place = {"scenario": scenario.name, "title": scenario.title, "policy": policy.name}
     if cast is None:
-        yield {**place, "source": _name(adapter, subject), "why": needed(scenario.needs)}
+        yield {**place, "source": _name(adapter, subject), "why": lacking(scenario.needs, subject)}
         return
     place["source"] = cast[0].name
     if getattr(cast[1], "drifts", False) and policy.row_id == "parsed-id":

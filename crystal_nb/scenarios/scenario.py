@@ -11,7 +11,7 @@ from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
 from crystal_nb.importer import checked_adapters
 from crystal_nb.policy import PINNED, Policy
-from crystal_nb.scenarios.subjects import Ability, Subject, needed, subject_for
+from crystal_nb.scenarios.subjects import Ability, Subject, lacking, messages_at_first, subject_for
 from crystal_nb.scenarios.world import Act, Scene, staged
 
 __all__ = ["By", "Expected", "Scenario", "apart", "both"]
@@ -53,7 +53,7 @@ class Scenario(Struct, frozen=True):
         for name in _USUAL if adapter is None else (adapter,):
             found = get_adapter(name) if isinstance(name, str) else checked_adapters([name])[0]
             chosen = subject or subject_for(found, inner_id=self.inner_id)
-            if self.needs <= chosen.abilities and getattr(chosen, "counts", (2, 4))[0] >= 2:
+            if self.needs <= chosen.abilities and messages_at_first(chosen) >= 2:
                 return found, chosen
         return None
 
@@ -89,7 +89,7 @@ class Scenario(Struct, frozen=True):
         """
         cast = self.cast(adapter, subject)
         if cast is None:
-            raise ConfigError(f"{self.name} {needed(self.needs)}")
+            raise ConfigError(f"{self.name} {lacking(self.needs, subject)}")
         with staged(policy, *cast) as world:
             return list(self.act(world))
 

@@ -16,7 +16,18 @@ from msgspec.structs import replace
 from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.errors import ConfigError
 
-__all__ = ["Sample", "SampleMessage", "SampleSubject", "SampleWriter", "Subject", "Variant", "needed", "subject_for"]
+__all__ = [
+    "Sample",
+    "SampleMessage",
+    "SampleSubject",
+    "SampleWriter",
+    "Subject",
+    "Variant",
+    "lacking",
+    "messages_at_first",
+    "needed",
+    "subject_for",
+]
 
 Variant = Literal["base", "same-size-edit", "edited", "appended", "padded", "short", "other"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -222,3 +233,25 @@ def needed(abilities: Iterable[Ability]) -> str:
     """
     words = ", ".join(_WORDS[ability] for ability in sorted(abilities))
     return f"needs a subject that has {words}; write_sample(home, sample) of an adapter gives one"
+
+
+def lacking(abilities: Iterable[Ability], subject: Subject | None) -> str:
+    """What a given subject lacks of what is needed, in words.
+
+    >>> lacking(["append", "short"], SampleSubject("mine", write_codex, frozenset({"append"})))
+    'needs a subject that has a variant of one message; write_sample(home, sample) of an adapter gives one'
+    """
+    count = messages_at_first(subject)
+    if count < 2:
+        return f"needs two messages or more at its first import, and has {count}"
+    return needed(set(abilities) - (subject.abilities if subject is not None else set()))
+
+
+def messages_at_first(subject: Subject | None) -> int:
+    """Messages of the variant that is imported first.
+
+    >>> messages_at_first(None)
+    2
+    """
+    first: int = getattr(subject, "counts", (2, 4))[0]
+    return first

@@ -68,6 +68,7 @@ class Panel(w.VBox):
             try:
                 handler()
             except Exception as error:
+                self.show_again()
                 self._alert.value = f'<div class="cnb">{markup.alert(_message(error))}</div>'
             else:
                 self._alert.value = ""
@@ -77,6 +78,9 @@ class Panel(w.VBox):
     def on_change(self, control: w.Widget, handler: Callable[[], None], name: str = "value") -> None:
         """Call the handler when a person changes the control."""
         control.observe(self.guarded(handler), name)
+
+    def show_again(self) -> None:
+        """Let the controls show the state, after one of them has asked for what can't be."""
 
     def whole(self) -> str:
         """What a page of its own shows: the panel, unless there is more to see where there is room."""

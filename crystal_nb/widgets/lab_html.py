@@ -11,7 +11,8 @@ from crystal_nb import ecma
 from crystal_nb.decisions import Decision, Step
 from crystal_nb.policy import CAREFUL, PINNED, Policy
 from crystal_nb.scenarios.world import Scene
-from crystal_nb.widgets.lab_view import RowChange, branch, decision_at, row_changes
+from crystal_nb.widgets.lab_rows import RowChange, row_changes
+from crystal_nb.widgets.lab_view import branch, decision_at
 from crystal_nb.widgets.markup import code, region, table, text
 
 __all__ = ["path", "policies", "rows", "rules_table", "scene"]

@@ -6,8 +6,8 @@ what the importer itself decided and wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -15,29 +15,27 @@ from msgspec import Struct
 from crystal_nb.candidates import Candidates
 from crystal_nb.config import Config
 from crystal_nb.decisions import Decision, Step
-from crystal_nb.details import without_text
 from crystal_nb.errors import ConfigError
 from crystal_nb.policy import CAREFUL, PINNED, Policy, policy_of
 from crystal_nb.scenarios import SCENARIOS, OwnSubject, get_scenario, own_subject
 from crystal_nb.scenarios.acts import add_note
 from crystal_nb.scenarios.scenario import Scenario
-from crystal_nb.scenarios.subjects import Subject
+from crystal_nb.scenarios.subjects import Ability, Subject, lacking
 from crystal_nb.scenarios.world import Scene, World, named, staged
 
 __all__ = [
     "BRANCHES",
     "COMPOSED",
     "STEPS",
-    "RowChange",
     "branch",
     "casts",
     "checked_steps",
     "composed",
     "decision_at",
+    "doable_steps",
     "flipped",
     "perform",
     "positions",
-    "row_changes",
     "rules",
     "side_by_side",
     "subject_of",
@@ -58,59 +56,6 @@ BRANCHES: Mapping[str, tuple[str, str]] = {
     "id free": ("insert it", "an error: another one has the id"),
 }
 """Where yes and no lead at each step of a decision."""
-
-
-class RowChange(Struct, frozen=True):
-    """One row of a table before and after a scene."""
-
-    table: str
-    kind: Literal["added", "changed", "removed", "same"]
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-
-    def __repr__(self) -> str:
-        return without_text(self, "before", "after")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns with other values, of a row that changed."""
-        if self.kind != "changed" or self.before is None or self.after is None:
-            return ()
-        return tuple(name for name, value in self.after.items() if self.before.get(name) != value)
-
-
-_KEYS = {
-    "conversations": ("source", "id"),
-    "messages": ("conversation_id", "sort_order"),
-    "import_log": ("id",),
-}
-
-
-def row_changes(
-    before: Mapping[str, list[dict[str, Any]]], after: Mapping[str, list[dict[str, Any]]]
-) -> list[RowChange]:
-    """What became of every row between two scenes, table by table.
-
-    >>> [c.kind for c in row_changes({}, {"import_log": [{"id": 1}]})]
-    ['added']
-    """
-    found = []
-    for table in dict.fromkeys((*after, *before)):
-        old, new = (_keyed(table, rows.get(table, [])) for rows in (before, after))
-        for key in dict.fromkeys((*old, *new)):
-            one, two = old.get(key), new.get(key)
-            kind = "removed" if two is None else "added" if one is None else "same" if one == two else "changed"
-            found.append(RowChange(table, kind, one, two))  # type: ignore[arg-type]
-    return found
-
-
-def _keyed(table: str, rows: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    names = _KEYS.get(table)
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for number, row in enumerate(rows):
-        key = tuple(row.get(name) for name in names) if names else (number,)
-        found[key if key not in found else (*key, number)] = row  # the careful layout repeats ids of two sources
-    return found
 
 
 def branch(step: Step) -> tuple[str, str]:
@@ -166,8 +111,17 @@ def rules() -> dict[str, tuple[Any, ...]]:
 
 
 def subject_of(candidate: Candidates | None, config: Config | None = None) -> OwnSubject | None:
-    """The subject that scenarios are acted out with; None stands for a made-up conversation."""
-    return None if candidate is None else own_subject(candidate, config=config)
+    """The subject that scenarios are acted out with; None stands for a made-up conversation.
+
+    Raises
+    ------
+    ConfigError
+        If nothing can be acted out with the candidate.
+    """
+    subject = None if candidate is None else own_subject(candidate, config=config)
+    if subject is not None and not casts(subject):
+        raise ConfigError(f"nothing can be acted out with this conversation: it {lacking((), subject)}")
+    return subject
 
 
 def casts(subject: Subject | None) -> list[Scenario]:
@@ -271,7 +225,7 @@ def composed(steps: Sequence[str], policy: Policy, subject: Subject | None = Non
     checked_steps(steps, subject)
     cast = get_scenario("unchanged").cast(None, subject)
     if cast is None:
-        raise ConfigError("this conversation has too few messages to be imported")
+        raise ConfigError(f"nothing can be acted out with this conversation: it {lacking((), subject)}")
     with staged(policy, *cast) as world:
         place = _Place(world)
         return [place.first(), *_scenes(place, steps)]
@@ -298,9 +252,23 @@ def checked_steps(steps: Sequence[str], subject: Subject | None) -> None:
     for name in steps:
         if not isinstance(name, str) or name not in STEPS:
             raise ConfigError(f"no step named {name!r}; known: {', '.join(STEPS)}")
-    lacks = {"append", "short"} & set(steps) - (subject.abilities if subject is not None else {"append", "short"})
+    doable = doable_steps(subject)
+    lacks = [name for name in steps if name not in doable]
     if lacks:
-        raise ConfigError(f"this conversation's file can't be had {' or '.join(sorted(lacks))}; leave that step out")
+        words = lacking([_NEEDS[name] for name in lacks], subject)
+        raise ConfigError(f"the step {lacks[0]!r} can't be done with this conversation: it {words}")
+
+
+_NEEDS: Mapping[str, Ability] = {"append": "append", "short": "short"}
+
+
+def doable_steps(subject: Subject | None) -> list[str]:
+    """Steps that can be done with the subject.
+
+    >>> doable_steps(None) == list(STEPS)
+    True
+    """
+    return [name for name in STEPS if subject is None or name not in _NEEDS or _NEEDS[name] in subject.abilities]
 
 
 def perform(scenario: str, steps: Sequence[str], policy: Policy, subject: Subject | None = None) -> list[Scene]:

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import weakref
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import ipywidgets as w
 import traitlets as t
 
-from crystal_nb.adapters.base import Adapter, SourceAdapter
+from crystal_nb.adapters.base import SourceAdapter
 from crystal_nb.config import Config
 from crystal_nb.records import Candidate, printable
 from crystal_nb.trial import ParserTrial, try_parser
 from crystal_nb.widgets import workbench_html
 from crystal_nb.widgets.base import Panel, button, row
+from crystal_nb.widgets.cells import Variables, watch_cells
 from crystal_nb.widgets.markup import window
 from crystal_nb.widgets.record_table import RecordTable
-from crystal_nb.widgets.workbench_view import MESSAGE_COLUMNS, RECORD_COLUMNS, SHOWN, Bench, Versions
+from crystal_nb.widgets.workbench_view import MESSAGE_COLUMNS, RECORD_COLUMNS, SHOWN, Bench, Side, Versions
 
 __all__ = ["ParserWorkbench"]
 
 ROWS = 90
 """Rows of each side that are in the page at once."""
+_INPUTS = ("adapter", "path", "other", "id")
+
+
+class _Tried(NamedTuple):
+    """What was tried, and what it gave."""
+
+    inputs: dict[str, Any]
+    bench: Bench
+    versions: Versions | None
 
 
 class ParserWorkbench(Panel):
@@ -32,11 +41,12 @@ class ParserWorkbench(Panel):
     Parameters
     ----------
     adapter : adapter or str
-        The parser. When a cell is run again that defines an adapter of the same name, that one is taken.
+        The parser. When a cell gives the variable that holds it another adapter, that one is taken. This trait and
+        the next three can be set; what can't be parsed at all is refused.
     path : path or Candidate
         The file, wherever it is.
     other : adapter or str, optional
-        A second parser, to stand beside the first, such as ``"copilot@1"``.
+        A second parser, to stand beside the first, such as ``"copilot@1"``. Its variable is followed, too.
     id : str, optional
         Conversation in a file that holds several; default: the first.
     config : Config, optional
@@ -74,6 +84,10 @@ class ParserWorkbench(Panel):
     title = "Parser"
     keywords = ("record", "message", "shown", "auto")
 
+    adapter = t.Any()
+    path = t.Any()
+    other = t.Any(None)
+    id = t.Any(None)
     record = t.Int(None, allow_none=True)
     message = t.Int(None, allow_none=True)
     shown = t.Enum(SHOWN, "all")
@@ -94,22 +108,23 @@ class ParserWorkbench(Panel):
         **traits: Any,
     ) -> None:
         super().__init__(**traits)
-        self._adapter, self._path, self._other, self._id, self._config = adapter, path, other, id, config
-        self._waiting = True
-        self._try()
+        self._config, self._variables, self._waiting = config, Variables(), True
         self._make_controls()
+        self._take(self._trial(adapter=adapter, path=path, other=other, id=id))
+        self._waiting = True
         for name in self.keywords:
             if name in traits:
                 setattr(self, name, traits[name])
         self._pair("record" if "record" in traits else "message")
         self._waiting = False
         self._refresh()
+        self.observe(lambda change: self._on_input(), list(_INPUTS))
         self.observe(lambda change: self._on_choice(change.name), ["record", "message"])
-        self.observe(lambda change: self._refresh(), "shown")
-        _watch_cells(self)
+        self.observe(lambda change: self._refresh(), ["shown", "auto"])
+        watch_cells(self, ParserWorkbench._redefined)
 
     def __repr__(self) -> str:
-        return printable(f"ParserWorkbench({self._name(self._adapter)}: {self._bench.headline()})")
+        return printable(f"ParserWorkbench({self._name(self.adapter)}: {self._bench.headline()})")
 
     @t.validate("record", "message")
     def _check_place(self, proposal: Any) -> Any:
@@ -125,23 +140,12 @@ class ParserWorkbench(Panel):
 
     def run(self, adapter: SourceAdapter | str | None = None) -> None:
         """Parse the file again, with another parser if one is given."""
-        before, chosen = self._adapter, (self.record, self.message)
-        self._adapter = before if adapter is None else adapter
-        self._waiting = True
-        try:
-            self.record = self.message = None
-            self._try()
-        except BaseException:  # as of a file that is gone: the page goes on showing the trial before it
-            self._adapter, (self.record, self.message) = before, chosen
-            raise
-        finally:
-            self._waiting = False
-        self._refresh()
+        self._take(self._trial(**({} if adapter is None else {"adapter": adapter})))
 
     def body(self) -> str:
         """What the panel shows, as HTML."""
         b = self._bench
-        sides = workbench_html.both_sides(b)
+        sides = workbench_html.both_sides(self._sides())
         return workbench_html.books(b) + workbench_html.failure(b) + sides + self._chosen_html()
 
     def render(self) -> None:
@@ -150,27 +154,62 @@ class ParserWorkbench(Panel):
         self._head.value = f'<div class="cnb">{workbench_html.books(b)}{workbench_html.failure(b)}</div>'
         self._result.value = f'<div class="cnb">{self._chosen_html()}</div>'
 
+    def show_again(self) -> None:
+        """See `Panel.show_again`."""
+        with self.quiet():
+            self._show_state()
+
     def _chosen_html(self) -> str:
         shown = workbench_html.pair(self._bench, self.record, self.message)
         if self._versions is None:
             return shown
-        names = (self._name(self._adapter), self._name(self._other))
+        names = (self._name(self.adapter), self._name(self.other))
         return shown + workbench_html.versions(self._versions, names)
 
     @staticmethod
     def _name(adapter: Any) -> str:
         return adapter if isinstance(adapter, str) else str(getattr(adapter, "parser_version", adapter))
 
-    def _try(self) -> None:
-        trial = try_parser(self._adapter, self._path, conversation=self._id, config=self._config)
-        self._bench, self._versions = Bench(trial), None
-        if self._other is not None:
-            other = try_parser(self._other, self._path, conversation=self._id, config=self._config)
-            self._versions = Versions(self._bench, Bench(other))
-        self.set_trait("trial", trial)
-        self.set_trait("messages", self._bench.messages)
-        self.set_trait("dropped", tuple(self._bench.shown("dropped")))
-        self.set_trait("errors", tuple(self._bench.shown("errors")))
+    def _trial(self, **changes: Any) -> _Tried:
+        """Parse with other inputs; nothing of the present state is touched."""
+        inputs = {name: getattr(self, name) for name in _INPUTS} | changes
+
+        def bench(adapter: Any) -> Bench:
+            return Bench(try_parser(adapter, inputs["path"], conversation=inputs["id"], config=self._config))
+
+        first, other = bench(inputs["adapter"]), inputs["other"]
+        return _Tried(inputs, first, None if other is None else Versions(first, bench(other)))
+
+    def _take(self, tried: _Tried) -> None:
+        """Go over to a trial, with nothing selected."""
+        self._waiting, self._tried = True, tried
+        try:
+            self.record = self.message = None
+            self._bench, self._versions = tried.bench, tried.versions
+            self._set_inputs()
+            self.set_trait("trial", self._bench.trial)
+            self.set_trait("messages", self._bench.messages)
+            self.set_trait("dropped", tuple(self._bench.shown("dropped")))
+            self.set_trait("errors", tuple(self._bench.shown("errors")))
+        finally:
+            self._waiting = False
+        self._refresh()
+
+    def _on_input(self) -> None:
+        if self._waiting:
+            return
+        try:
+            tried = self._trial()
+        except BaseException:  # as of a file that is gone: the page goes on showing the trial before it
+            self._set_inputs()
+            raise
+        self._take(tried)
+
+    def _set_inputs(self) -> None:
+        before, self._waiting = self._waiting, True
+        for name, value in self._tried.inputs.items():
+            self.set_trait(name, value)
+        self._waiting = before
 
     def _on_choice(self, name: str) -> None:
         if not self._waiting:
@@ -182,9 +221,8 @@ class ParserWorkbench(Panel):
     def _pair(self, name: str) -> None:
         """Choose on the other side what belongs to the choice on this one."""
         if name == "record":
-            row = None if self.record is None else self._bench.rows[self.record]
-            known = row is not None and row.message is not None and row.message < len(self._bench.messages)
-            self.message = row.message if known and row is not None else None
+            gave = () if self.record is None else self._bench.messages_of(self.record)
+            self.message = gave[0] if gave and gave[0] < len(self._bench.messages) else None
         elif self.message is not None:
             behind = self.records_of(self.message)
             self.record = behind[0] if behind else None
@@ -197,12 +235,16 @@ class ParserWorkbench(Panel):
         self.render()
 
     def _redefined(self, namespace: dict[str, Any]) -> None:
-        """Take the adapter of the same name that a cell has defined anew."""
-        if not self.auto or isinstance(self._adapter, str):
-            return
-        found = [v for v in namespace.values() if isinstance(v, Adapter) and v.name == self._adapter.name]
-        if found and all(v is not self._adapter for v in found):
-            self.guarded(lambda: self.run(found[-1]))(None)
+        """Take the adapters that a cell has put in the place of those of the bench."""
+        found = self._variables.anew(self._own(), namespace)
+        if found and self.auto:
+            self.guarded(lambda: self._take(self._trial(**found)))(None)
+            self._variables.anew(self._own(), namespace)
+
+    def _own(self) -> dict[str, Any]:
+        """The parsers that are no names of released ones."""
+        sides = {"adapter": self.adapter, "other": self.other}
+        return {name: adapter for name, adapter in sides.items() if not isinstance(adapter, str | None)}
 
     # Controls ---------------------------------------------------------------------------------------------
 
@@ -217,7 +259,7 @@ class ParserWorkbench(Panel):
         self._starts = {"record": 0, "message": 0}
         self._records = self._table("Raw records", RECORD_COLUMNS, "record")
         self._messages = self._table("Messages", MESSAGE_COLUMNS, "message")
-        sides = [w.VBox([side.control]) for side in (self._records, self._messages)]
+        sides = [w.VBox([side.control, *side.turners]) for side in (self._records, self._messages)]
         for side in sides:
             side.add_class("cnb-list")
             side.add_class("cnb-half")
@@ -243,19 +285,25 @@ class ParserWorkbench(Panel):
 
     def _show_state(self) -> None:
         self._shown.value, self._auto.value = self.shown, self.auto
-        b = self._bench
+        for made, side in zip((self._records, self._messages), self._sides(), strict=True):
+            made.show(side.rows, side.selected, side.first, side.total, side.marked)
+
+    def _sides(self) -> tuple[Side, Side]:
+        """What the two lists show: a window on each, what is selected, and what belongs to it."""
+        b, record, message = self._bench, self.record, self.message
         self._listed = b.shown(self.shown)
-        at = self._listed.index(self.record) if self.record in self._listed else None
-        shown = self._window("record", len(self._listed), at)
-        behind = set(self.records_of(self.message)) if self.message is not None else set()
-        numbers = [self._listed[n] for n in shown]
-        marked = [n for n, number in enumerate(numbers) if number in behind]
-        place = None if at is None else at - shown.start
-        rows = [b.record_cells(n) for n in numbers]
-        self._records.show(rows, place, shown.start, len(self._listed), marked)
-        shown = self._window("message", len(b.messages), self.message)
-        place = None if self.message is None else self.message - shown.start
-        self._messages.show([b.message_cells(n) for n in shown], place, shown.start, len(b.messages))
+        at = self._listed.index(record) if record in self._listed else None
+        window = self._window("record", len(self._listed), at)
+        numbers = [self._listed[n] for n in window]
+        label = "Raw records" if self.shown == "all" else f"Raw records, {self.shown}"
+        behind = [] if message is None else self.records_of(message)
+        cells = [b.record_cells(n) for n in numbers]
+        left = Side(label, RECORD_COLUMNS, cells, window.start, len(self._listed), *_places(numbers, record, behind))
+        window = self._window("message", len(b.messages), message)
+        gave = () if record is None else b.messages_of(record)
+        cells = [b.message_cells(n) for n in window]
+        places = _places(window, message, gave)
+        return left, Side("Messages", MESSAGE_COLUMNS, cells, window.start, len(b.messages), *places)
 
     def _window(self, name: str, count: int, at: int | None) -> range:
         """What is shown stays where it is as long as the choice is in it."""
@@ -266,28 +314,7 @@ class ParserWorkbench(Panel):
         return shown
 
 
-def _watch_cells(bench: ParserWorkbench) -> None:
-    """Let a workbench hear of cells that are run, until its own cell is run again and so makes another one."""
-    with contextlib.suppress(ImportError):
-        from IPython.core.getipython import get_ipython
-
-        shell = get_ipython()
-        if shell is None:
-            return
-        known, own = weakref.ref(bench), [""]
-
-        def heard(*result: Any) -> None:
-            alive, cell = known(), _cell_of(*result)
-            if alive is None or alive.comm is None or cell in own:
-                shell.events.unregister("post_run_cell", heard)
-                return
-            own[:] = [cell] if own == [""] else own
-            alive._redefined(shell.user_ns)
-
-        shell.events.register("post_run_cell", heard)
-
-
-def _cell_of(result: Any = None) -> Any:
-    """Id of the cell that was run; an object of its own where the front end gives none."""
-    cell = getattr(getattr(result, "info", None), "cell_id", None)
-    return object() if cell is None else cell
+def _places(shown: Sequence[int], selected: int | None, belong: Sequence[int]) -> tuple[int | None, tuple[int, ...]]:
+    """Where in the window the selected one is, and those that belong to the other side's."""
+    marked = set(belong)
+    return shown.index(selected) if selected in shown else None, tuple(n for n, v in enumerate(shown) if v in marked)

@@ -47,6 +47,13 @@ class RecordTable:
         Called with the row that a person selected.
     on_turn
         Called with 1 or -1 when a person goes beyond the last or the first row.
+
+    Attributes
+    ----------
+    control
+        The widget.
+    turners : tuple of Widget
+        Buttons that go beyond the rows, where the plain list stands in, whose keyboard can't; else none.
     """
 
     def __init__(
@@ -58,10 +65,12 @@ class RecordTable:
     ) -> None:
         grid = _grid_class()
         self._on_select, self._quiet = on_select, False
+        self.turners: tuple[w.Widget, ...] = ()
         if grid is None:
             layout = w.Layout(width="98%")
             self.control: w.Widget = w.Select(description=label, options=[], rows=12, layout=layout)
             self.control.observe(self._selected, "value")
+            self.turners = tuple(_turner(f"{way} {label.lower()}", by, on_turn) for way, by in _WAYS)
             return
         self.control = grid(label=label, columns=list(columns))
         self.control.observe(self._selected, "selected")
@@ -79,7 +88,9 @@ class RecordTable:
         self._quiet, at = True, -1 if selected is None else selected
         try:
             if isinstance(self.control, w.Select):
-                listed = [(" · ".join(cell for cell in row if cell), n) for n, row in enumerate(rows)]
+                listed = [(_line(row, n in set(marked)), n) for n, row in enumerate(rows)]
+                for turner, none in zip(self.turners, (first == 0, first + len(rows) >= total), strict=True):
+                    turner.disabled = none
                 with self.control.hold_sync():
                     if list(self.control.options) != listed:
                         self.control.options = listed
@@ -95,3 +106,16 @@ class RecordTable:
     def _selected(self, change: Any) -> None:
         if not self._quiet and change.new is not None and change.new >= 0:
             self._on_select(change.new)
+
+
+_WAYS = (("Earlier", -1), ("Later", 1))
+
+
+def _turner(label: str, by: int, on_turn: Callable[[int], None]) -> w.Button:
+    made = w.Button(description=label, tooltip=label, layout=w.Layout(width="auto"))
+    made.on_click(lambda _: on_turn(by))
+    return made
+
+
+def _line(row: Sequence[str], marked: bool) -> str:
+    return ("• " if marked else "") + " · ".join(cell for cell in row if cell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ipywidgets as w
@@ -15,6 +16,7 @@ from crystal_nb.policy import PINNED
 from crystal_nb.records import printable
 from crystal_nb.widgets import lab_html, lab_view
 from crystal_nb.widgets.base import Panel, button, options, row
+from crystal_nb.widgets.lab_inputs import Inputs, played
 from crystal_nb.widgets.lab_view import COMPOSED, STEPS
 from crystal_nb.widgets.markup import text
 
@@ -33,11 +35,11 @@ class ReimportLab(Panel):
     config : Config, optional
         The configuration that its scan had.
     scenario : str
-        Name of a scenario, or ``"compose your own"``.
+        Name of a scenario, or ``"compose your own"``. To set one leaves no steps.
     steps : sequence of str
         Steps of a composition, such as ``("touch", "append")``; `lab_view.STEPS` has them all.
     profile : str
-        ``chatcrystal`` or ``careful``.
+        ``chatcrystal`` or ``careful``. To set it leaves no rules.
     rules : dict
         Single rules of the policy that are to be others, such as ``{"fingerprint": True}``.
     scene, which, step : int
@@ -83,18 +85,19 @@ class ReimportLab(Panel):
         super().__init__(**traits)
         self._subject = lab_view.subject_of(candidate, config)
         self._playable = {s.name: s.title for s in lab_view.casts(self._subject)}
+        self._doable = lab_view.doable_steps(self._subject)
         self._waiting = True
-        if traits.get("steps") and "scenario" not in traits:
-            traits["scenario"] = COMPOSED
         for name in _INPUTS:
             if name in traits:
                 setattr(self, name, traits[name])
+        self._waiting = False
+        given = {name: getattr(self, name) for name in _INPUTS if name in traits}
+        self._ready = self._played = played(self._checked(Inputs().having, **given), self._subject)
         self._make_controls()
-        self._play()
+        self._take()
         for name in ("scene", "which", "step", "all_steps"):
             if name in traits:
                 setattr(self, name, traits[name])
-        self._waiting = False
         self._refresh()
         self.observe(self._on_input, list(_INPUTS))
         self.observe(self._on_place, ["scene", "which", "step", "all_steps"])
@@ -103,22 +106,23 @@ class ReimportLab(Panel):
         decided = self.decision.action if self.decision else "nothing decided"
         return printable(f"ReimportLab({self.scenario}, {self.policy}, scene {self.scene}: {decided})")
 
-    @t.validate("scenario")
-    def _check_scenario(self, proposal: Any) -> Any:
-        if proposal.value != COMPOSED and proposal.value not in self._playable:
-            raise t.TraitError(f"no scenario {proposal.value!r} here; {COMPOSED!r} or {', '.join(self._playable)}")
+    @t.validate(*_INPUTS)
+    def _check_input(self, proposal: Any) -> Any:
+        """Act it out before anything is changed, so that nothing is where it fails."""
+        if not self._waiting:
+            now = {name: getattr(self, name) for name in _INPUTS} | {proposal.trait.name: proposal.value}
+            inputs = self._checked(self._played.inputs.changed, now)
+            if inputs != self._ready.inputs:
+                self._ready = played(inputs, self._subject)
         return proposal.value
 
-    @t.validate("steps", "rules")
-    def _check_input(self, proposal: Any) -> Any:
+    def _checked(self, made: Callable[..., Inputs], *args: Any, **given: Any) -> Inputs:
         try:
-            if proposal.trait.name == "steps":
-                lab_view.checked_steps(proposal.value, self._subject)
-            else:
-                lab_view.flipped(self.profile, proposal.value)
+            inputs = made(*args, **given)
+            inputs.check(self._subject, self._playable)
         except ConfigError as error:
             raise t.TraitError(str(error)) from None
-        return proposal.value
+        return inputs
 
     @t.validate("scene", "which", "step")
     def _check_place(self, proposal: Any) -> Any:
@@ -132,7 +136,7 @@ class ReimportLab(Panel):
         """Places that share what stands before the named part."""
         return [
             p
-            for p in self._places
+            for p in self._played.places
             if name == "scene" or (p[0] == at["scene"] and (name == "which" or p[1] == at["which"]))
         ]
 
@@ -146,13 +150,13 @@ class ReimportLab(Panel):
 
     def body(self) -> str:
         """What the panel shows, as HTML."""
-        shown = lab_html.scene(self._found, self.policy, self._place(), self.all_steps)
+        shown = lab_html.scene(self._played.found, self.policy, self._place(), self.all_steps)
         told = self._playable.get(self.scenario, f"First import, then: {', '.join(self.steps) or 'nothing yet'}")
         head = f"<p><b>{text(self.scenario)}</b>: {text(told)}</p>{self._warning()}"
-        return f"{head}{shown}{lab_html.rules_table(self._policy)}"
+        return f"{head}{shown}{lab_html.rules_table(self._played.policy)}"
 
     def _warning(self) -> str:
-        if self._subject is None or not self._subject.drifts or self._policy.row_id != PINNED.row_id:
+        if self._subject is None or not self._subject.drifts or self._played.policy.row_id != PINNED.row_id:
             return ""
         return "<p>The file names another id than its own name; by the pinned rules this hides everything else.</p>"
 
@@ -160,9 +164,10 @@ class ReimportLab(Panel):
         return self.scene, self.which, self.step
 
     def _go(self, by: int) -> None:
-        at = self._places.index(self._place()) + by
-        if 0 <= at < len(self._places):
-            self._stand(self._places[at])
+        places = self._played.places
+        at = places.index(self._place()) + by
+        if 0 <= at < len(places):
+            self._stand(places[at])
 
     def _stand(self, place: tuple[int, int, int]) -> None:
         self._waiting = True
@@ -176,16 +181,10 @@ class ReimportLab(Panel):
     def _on_input(self, change: Any) -> None:
         if self._waiting:
             return
-        if change.name == "steps" and self.scenario != COMPOSED:
-            self._waiting, self.scenario = True, COMPOSED
-            self._waiting = False
-        try:
-            self._play()
-        except Exception:  # as of a step that needs what is not there: the state before it stays
-            self._waiting = True
-            self.set_trait(change.name, change.old)
-            self._waiting = False
-            raise
+        if self._ready is self._played:  # what was held back could not be done
+            self._set_inputs()
+        else:
+            self._take()
         self._refresh()
 
     def _on_place(self, change: Any) -> None:
@@ -197,18 +196,31 @@ class ReimportLab(Panel):
         else:
             self._refresh()
 
-    def _play(self) -> None:
-        """Act everything out and stand at the beginning of the last scene."""
-        self._policy = lab_view.flipped(self.profile, self.rules)
-        self._found = lab_view.side_by_side(self.scenario, self.steps, self._policy, self._subject)
-        scenes = tuple(self._found[self._policy.name])
-        self._places = lab_view.positions(scenes)
-        waiting, self._waiting = self._waiting, True
-        self.set_trait("scenes", scenes)
-        self.set_trait("policy", self._policy.name)
-        with self.hold_trait_notifications():
-            self.scene, self.which, self.step = len(scenes) - 1, 0, 0
-        self._waiting = waiting
+    def _take(self) -> None:
+        """Go over to what was acted out, to the beginning of its last scene."""
+        self._played = self._ready
+        self._set_inputs()
+        self._waiting = True
+        try:
+            self.set_trait("scenes", self._played.scenes)
+            self.set_trait("policy", self._played.policy.name)
+            with self.hold_trait_notifications():
+                self.scene, self.which, self.step = len(self.scenes) - 1, 0, 0
+        finally:
+            self._waiting = False
+
+    def _set_inputs(self) -> None:
+        self._waiting = True
+        try:
+            for name in _INPUTS:
+                self.set_trait(name, getattr(self._played.inputs, name))
+        finally:
+            self._waiting = False
+
+    def show_again(self) -> None:
+        """See `Panel.show_again`."""
+        with self.quiet():
+            self._show_state()
 
     def _refresh(self) -> None:
         self.set_trait("decision", lab_view.decision_at(self.scenes, self._place()))
@@ -227,13 +239,13 @@ class ReimportLab(Panel):
         self._values = lab_view.rules()
         self._rule = w.Dropdown(description="Rule", options=list(self._values))
         self._value = w.Dropdown(description="Value")
-        self._new_step = w.Dropdown(description="Step", options=[(f"{n}: {v[0]}", n) for n, v in STEPS.items()])
+        self._new_step = w.Dropdown(description="Step", options=[(f"{n}: {STEPS[n][0]}", n) for n in self._doable])
         self._scene = w.Dropdown(description="Scene", layout=w.Layout(width="320px"))
         self._which = w.Dropdown(description="Candidate", layout=w.Layout(width="260px"))
         self._all = w.Checkbox(description="all steps at once", indent=False)
         b = {name: button(name, self.guarded(act), hint) for name, (act, hint) in self._actions().items()}
         self.on_change(self._scenario, lambda: self.set_trait("scenario", self._scenario.value))
-        self.on_change(self._profile, self._choose_profile)
+        self.on_change(self._profile, lambda: self.set_trait("profile", self._profile.value))
         self.on_change(self._rule, self._show_value_quietly)
         self.on_change(self._value, self._flip)
         self.on_change(self._scene, lambda: self.set_trait("scene", self._scene.value))
@@ -260,11 +272,6 @@ class ReimportLab(Panel):
     def _add(self) -> None:
         self.steps = (*self.steps, self._new_step.value)
 
-    def _choose_profile(self) -> None:
-        self._waiting, self.rules = True, {}
-        self._waiting = False
-        self.profile = self._profile.value
-
     def _flip(self) -> None:
         flips = {**self.rules, self._rule.value: self._value.value}
         profile = lab_view.flipped(self.profile, {})
@@ -275,7 +282,7 @@ class ReimportLab(Panel):
             self._show_value()
 
     def _show_value(self) -> None:
-        now = getattr(self._policy, self._rule.value)
+        now = getattr(self._played.policy, self._rule.value)
         values = dict.fromkeys((*self._values[self._rule.value], now))
         options(self._value, [(str(v), v) for v in values], now)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crystal_nb import ecma
 from crystal_nb.records import counted
 from crystal_nb.widgets.markup import block, code, table, text
-from crystal_nb.widgets.workbench_view import MESSAGE_COLUMNS, RECORD_COLUMNS, Bench, Row, Versions
+from crystal_nb.widgets.workbench_view import Bench, Row, Side, Versions
 
 __all__ = ["books", "both_sides", "failure", "pair", "versions"]
 
 _ROWS = 40
+_MESSAGES = 5
 _ROOM = 6_000
 
 
@@ -61,18 +64,24 @@ def _message(bench: Bench, index: int) -> str:
     )
 
 
-def both_sides(bench: Bench) -> str:
-    """Records and messages, as a page without a kernel has them."""
-    records = [[text(cell) for cell in bench.record_cells(n)] for n in range(min(_ROWS, len(bench.rows)))]
-    messages = [[text(cell) for cell in bench.message_cells(n)] for n in range(min(_ROWS, len(bench.messages)))]
-    return (
-        f'<div class="cnb-pair"><div>{table(_title("Raw records", len(bench.rows)), RECORD_COLUMNS, records)}</div>'
-        f"<div>{table(_title('Messages', len(bench.messages)), MESSAGE_COLUMNS, messages)}</div></div>"
-    )
+def both_sides(sides: Sequence[Side]) -> str:
+    """Records and messages as the panel shows them, for a page without a kernel."""
+    return f'<div class="cnb-pair">{"".join(f"<div>{_side_table(side)}</div>" for side in sides)}</div>'
 
 
-def _title(name: str, count: int) -> str:
-    return f"{name}: {count:,}" if count <= _ROWS else f"{name}: the first {_ROWS} of {count:,}"
+def _side_table(side: Side) -> str:
+    rows, classes = [], []
+    for n, (first, *others) in enumerate(side.rows):
+        sign = "▸ " if n == side.selected else "• " if n in side.marked else ""
+        rows.append([sign + text(first), *map(text, others)])
+        classes.append("cnb-hit" if n == side.selected else "cnb-add" if sign else "")
+    return table(_title(side), side.columns, rows, classes)
+
+
+def _title(side: Side) -> str:
+    if len(side.rows) == side.total:
+        return f"{side.label}: {side.total:,}"
+    return f"{side.label}: {side.first + 1:,} to {side.first + len(side.rows):,} of {side.total:,}"
 
 
 def versions(found: Versions, names: tuple[str, str]) -> str:
@@ -100,7 +109,7 @@ def versions(found: Versions, names: tuple[str, str]) -> str:
 def _side(bench: Bench, row: Row | None) -> str:
     if row is None:
         return "no such record"
-    shown = text(row.fate, 160)
-    if row.message is not None and row.message < len(bench.messages):
-        shown += f"<br>{code(bench.messages[row.message].content, 120)}"
-    return shown
+    messages = [bench.messages[n] for n in row.messages if n < len(bench.messages)]
+    shown = [text(row.fate, 160), *(code(m.content, 120) for m in messages[:_MESSAGES])]
+    more = len(messages) - _MESSAGES
+    return "<br>".join(shown) + (f"<br>… {counted(more, 'more message')}" if more > 0 else "")

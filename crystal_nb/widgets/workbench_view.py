@@ -17,7 +17,7 @@ from crystal_nb.hashing import content_hash
 from crystal_nb.records import Message, counted, printable
 from crystal_nb.trial import ParserTrial
 
-__all__ = ["MESSAGE_COLUMNS", "RECORD_COLUMNS", "SHOWN", "Bench", "Row", "Versions"]
+__all__ = ["MESSAGE_COLUMNS", "RECORD_COLUMNS", "SHOWN", "Bench", "Row", "Side", "Versions"]
 
 SHOWN = ("all", "messages", "metadata", "dropped", "errors")
 """Raw records that can be listed."""
@@ -42,17 +42,40 @@ class Row(Struct, frozen=True):
     status: str
     """kept, merged, metadata, dropped, error, or nothing where the parse never came to it."""
     reason: str
-    message: int | None
+    messages: tuple[int, ...] = ()
+    """All messages that it became or went into."""
+
+    @property
+    def message(self) -> int | None:
+        """The first one of them."""
+        return self.messages[0] if self.messages else None
 
     @property
     def fate(self) -> str:
         """What became of it, in words."""
         if self.status in ("kept", "merged"):
-            told = f"{_SIGNS[self.status]} {self.status} {self.message}"
+            told = f"{_SIGNS[self.status]} {self.status} {', '.join(map(str, self.messages))}"
             return f"{told}: {self.reason}" if self.reason else told
         if not self.status:
             return "not reached"
         return f"{_SIGNS[self.status]} {self.status}{': ' if self.reason else ''}{self.reason}"
+
+
+class Side(Struct, frozen=True):
+    """The rows of one side that are shown."""
+
+    label: str
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+    """Cells of the rows in the window."""
+    first: int
+    """Place of the first one of them."""
+    total: int
+    """Rows that there are, with those beyond the window."""
+    selected: int | None = None
+    """Which one of the shown rows is selected."""
+    marked: tuple[int, ...] = ()
+    """Those of the shown rows that belong to what is selected on the other side."""
 
 
 class Bench:
@@ -66,7 +89,10 @@ class Bench:
 
     def __init__(self, trial: ParserTrial) -> None:
         self.trial = trial
-        self.rows = [_row(row) for row in trial.records.to_dicts()]
+        fates = trial.parsed.fates if trial.parsed else ()
+        became = [fate.messages for fate in fates]
+        became += [()] * (trial.records.height - len(became))
+        self.rows = [_row(row, to) for row, to in zip(trial.records.to_dicts(), became, strict=True)]
         self.messages: tuple[Message, ...] = trial.parsed.conversation.messages if trial.parsed else ()
 
     @cached_property
@@ -74,9 +100,14 @@ class Bench:
         """Records behind each message."""
         found: dict[int, list[int]] = {}
         for row in self.rows:
-            if row.message is not None and row.status in ("kept", "merged"):
-                found.setdefault(row.message, []).append(row.number)
+            for message in self.messages_of(row.number):
+                found.setdefault(message, []).append(row.number)
         return found
+
+    def messages_of(self, number: int) -> tuple[int, ...]:
+        """Messages that a record became or went into."""
+        row = self.rows[number]
+        return row.messages if row.status in ("kept", "merged") else ()
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -117,9 +148,9 @@ class Bench:
         return [printable(cell[:160]) for cell in (str(index), ecma.to_text(message.type), message.content[:160])]
 
 
-def _row(row: dict[str, Any]) -> Row:
+def _row(row: dict[str, Any], messages: tuple[int, ...]) -> Row:
     place = f"line {row['line']}" if row["line"] is not None else row["key"] or f"record {row['record']}"
-    return Row(row["record"], place, row["raw"] or "", row["status"] or "", row["reason"] or "", row["message_index"])
+    return Row(row["record"], place, row["raw"] or "", row["status"] or "", row["reason"] or "", messages)
 
 
 class Versions:
@@ -150,11 +181,9 @@ class Versions:
     def _differ(self, a: Row | None, b: Row | None) -> bool:
         if a is None or b is None or (a.status, a.reason) != (b.status, b.reason):
             return True
-        return bool(_hashed(self.a.messages, a.message) != _hashed(self.b.messages, b.message))
+        return _hashed(self.a.messages, a.messages) != _hashed(self.b.messages, b.messages)
 
 
-def _hashed(messages: Sequence[Message], index: int | None) -> Any:
-    if index is None or index >= len(messages):
-        return None
-    m = messages[index]
-    return m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking
+def _hashed(messages: Sequence[Message], places: Sequence[int]) -> list[Any]:
+    found = [messages[n] for n in places if n < len(messages)]
+    return [(m.type, m.role, m.content, m.has_tool_use, m.has_code, m.thinking) for m in found]
