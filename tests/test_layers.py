@@ -97,7 +97,7 @@ ROWS = [
     ["widgets.markup", "widgets.record_table", "widgets.cells", "widgets.lab_rows", "widgets.browse_store"],
     ["widgets.hash_view", "widgets.lab_view", "widgets.browse_view", "widgets.workbench_view"],
     ["widgets.base", "widgets.hash_html", "widgets.hash_choices", "widgets.lab_html", "widgets.workbench_html"],
-    ["widgets.lab_inputs", "widgets.browse_filters"],
+    ["widgets.lab_inputs", "widgets.browse_filters", "widgets.edit_box"],
     ["widgets.hash_inspector", "widgets.reimport_lab", "widgets.browse_html", "widgets.parser_workbench"],
     ["widgets.import_browser"],
     ["widgets"],

@@ -15,7 +15,7 @@ import crystal_nb as cnb
 from crystal_nb import Conversation, Message
 from crystal_nb.errors import ConfigError
 from crystal_nb.hashing import canonical_json
-from crystal_nb.widgets import HashInspector, hash_html
+from crystal_nb.widgets import HashInspector, edit_box, hash_html
 from crystal_nb.widgets import hash_view as view
 
 HELLO = Message("user", "hello", role="user", id="m1", timestamp="2026-01-01T10:00:00.000Z")
@@ -68,10 +68,10 @@ def test_the_lines_joined_are_the_canonical_text(conversation, without):
 
 @given(texts | json_values | st.just(cnb.UNSET))
 def test_an_edit_box_gives_back_the_value_that_it_was_given(value):
-    kind, text = view.editable(value)
+    kind, text = edit_box.editable(value)
     assert text.encode("utf-8", "strict") is not None
     assert text.replace("\n", "").isprintable()
-    back = view.parse_value(kind, text)
+    back = edit_box.parse_value(kind, text)
     assert view.value_json(back) == view.value_json(value)
 
 
@@ -133,12 +133,13 @@ def test_details_and_links_show_as_json():
     known = msgspec.structs.replace(HELLO, details=details)
     text = view.value_json(known.details)
     assert '"result":"a\\ud83d"' in text
-    back = view.apply_edit(CHAT, ("set", 0, "details", view.parse_value("JSON", text)))
+    back = view.apply_edit(CHAT, ("set", 0, "details", edit_box.parse_value("JSON", text)))
     assert view.value_json(back.messages[0].details) == text
     linked = msgspec.structs.replace(CHAT, links=(cnb.Link("copy-of", "1", "uuids"),))
     assert view.value_json(linked.links) == '[{"kind":"copy-of","target":"1","evidence":"uuids","is_certain":true}]'
     assert (
-        view.apply_edit(CHAT, ("set", None, "links", view.parse_value("JSON", view.value_json(linked.links)))) == linked
+        view.apply_edit(CHAT, ("set", None, "links", edit_box.parse_value("JSON", view.value_json(linked.links))))
+        == linked
     )
     assert view.value_json(()) == "[]"
 

@@ -142,12 +142,14 @@ def test_records_are_windowed(tmp_path):
     bench = ParserWorkbench(parser(), path)
     assert len(bench._records.control.rows) == len(bench._messages.control.rows) == 90
     bench.record = 4_000
-    assert (bench.message, bench._records.control.rows[bench._records.control.selected][0]) == (4_000, "line 4001")
-    bench._turn("record", 1)  # rows 3955 to 4044 were shown, with 4000 in their midst
+    assert (bench.message, bench._records.control.selected) == (4_000, 4_000)
+    assert bench._records.control.rows[bench._records.control.row_keys.index(4_000)][0] == "line 4001"
+    control = bench._records.control
+    control.selected = control.beyond[1]  # rows 3955 to 4044 were shown, with 4000 in their midst
     assert (bench.record, bench.message) == (4_045, 4_045)
-    bench._turn("record", -1)
+    control.selected = control.beyond[0]
     assert bench.record == 3_999
-    bench._records.control.selected = 3
+    bench._records.control.selected = bench._records.control.row_keys[3]
     assert bench.record == bench._starts["record"] + 3
 
 
@@ -416,7 +418,7 @@ def test_without_anywidget_plain_lists_have_all_rows_and_marks(tmp_path, monkeyp
         later.click()
         seen.append(bench.record)
     assert (seen, bench._records.control.options[-1][0].split(" · ")[0]) == ([90, 135, 180], "line 200")
-    assert bench._records.control.options[bench._records.control.value][0].startswith("• line 181 · ")
+    assert bench._records.control.label.startswith("• line 181 · ")
     assert [o[0][:2] for o in bench._records.control.options].count("• ") == 1
     while not earlier.disabled:
         earlier.click()

@@ -48,7 +48,11 @@ class Panel(w.VBox):
     def render(self) -> None:
         """Show the present state; what failed before it is no longer of interest."""
         self._alert.value = ""
-        self._result.value = f'<div class="cnb">{self.body()}</div>'
+        self._result.value = f'<div class="cnb">{self.result()}</div>'
+
+    def result(self) -> str:
+        """What stands below the controls: all that the panel shows, unless some of it has controls of its own."""
+        return self.body()
 
     @contextmanager
     def quiet(self) -> Iterator[None]:

@@ -15,12 +15,11 @@ from crystal_nb.hashing import HASH_FIELDS
 from crystal_nb.records import Conversation, printable
 from crystal_nb.widgets import hash_html
 from crystal_nb.widgets.base import Panel, button, options, row
+from crystal_nb.widgets.edit_box import editable, parse_value
 from crystal_nb.widgets.hash_choices import conversations, field_options, label, searched
 from crystal_nb.widgets.hash_view import (
     Inspection,
-    editable,
     field_value,
-    parse_value,
     value_json,
 )
 from crystal_nb.widgets.markup import window

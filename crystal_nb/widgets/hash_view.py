@@ -35,11 +35,9 @@ __all__ = [
     "apply_edit",
     "apply_edits",
     "canonical_lines",
-    "editable",
     "field_value",
     "hash_name",
     "message_line",
-    "parse_value",
     "value_json",
 ]
 
@@ -59,7 +57,6 @@ _HASH_NAMES: dict[str, HashField] = {
 MESSAGE_FIELDS = (*_HASH_NAMES, *(f for f in Message.__struct_fields__ if f not in _HASH_NAMES))
 _TEXTS = ("type", "content", "source", "project_dir", "project_name")
 _FLAGS = ("has_tool_use", "has_code", "timestamp_from_clock")
-_EDITABLE = 20_000
 
 
 def hash_name(index: int | None, field: str) -> HashField | None:
@@ -198,60 +195,6 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
-def editable(value: Any) -> tuple[str, str]:
-    r"""How a value goes into an edit box: ``text``, ``JSON`` or ``absent``, and the box's text.
-
-    Text that a box would alter or hide is edited as JSON.
-
-    >>> editable("a\nb"), editable("\u202e"), editable(True), editable(UNSET)
-    (('text', 'a\nb'), ('JSON', '"\\u202e"'), ('JSON', 'true'), ('absent', ''))
-    """
-    if value is UNSET:
-        return "absent", ""
-    if isinstance(value, str) and len(value) > _EDITABLE:
-        return "text", ""
-    if isinstance(value, str) and value.replace("\n", "").isprintable():
-        return "text", value
-    text = value_json(value)
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else ascii_json(c) for c in text)
-    return "JSON", text
-
-
-def ascii_json(character: str) -> str:
-    r"""The escape of a character in JSON text.
-
-    >>> ascii_json("\u202e")
-    '\\u202e'
-    """
-    code = ord(character)
-    if code > 0xFFFF:
-        code -= 0x10000
-        return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
-    return f"\\u{code:04x}"
-
-
-def parse_value(kind: str, text: str) -> Any:
-    """The value of an edit box.
-
-    Raises
-    ------
-    ConfigError
-        If it is said to be JSON and isn't.
-
-    >>> parse_value("text", "1"), parse_value("JSON", "1"), parse_value("absent", "")
-    ('1', 1, UNSET)
-    """
-    if kind == "absent":
-        return UNSET
-    if kind == "text":
-        return text
-    try:
-        return ecma.parse_json(text)
-    except ValueError as error:
-        raise ConfigError(f"not JSON: {error}; write text in double quotes, or choose 'text'") from None
-
-
 def canonical_lines(conversation: Conversation, without: Collection[HashField] = ()) -> list[Line]:
     """The canonical text in lines of one field each.
 
@@ -273,7 +216,7 @@ def message_line(conversation: Conversation, index: int, without: Collection[Has
 
     >>> c = Conversation("codex", "7", (Message("user", "b"), Message("user", "a")))
     >>> message_line(c, 0), message_line(c, 0, ["index"]), canonical_lines(c)[message_line(c, 1) + 1]
-    (3, 9, (3, '"index":1,'))
+    (3, 11, (3, '"index":1,'))
     """
     line = 2 if "source" in without else 3
     for at, group in _groups(conversation, without):

@@ -21,7 +21,7 @@ from crystal_nb.widgets.browse_filters import checked_filters, matching
 from crystal_nb.widgets.browse_store import NOTE
 from crystal_nb.widgets.browse_view import COLUMNS, charts_of, choices, difference, entries_of, row_of
 from crystal_nb.widgets.hash_inspector import HashInspector
-from crystal_nb.widgets.record_table import RecordTable
+from crystal_nb.widgets.record_table import RecordTable, beyond
 
 __all__ = ["ImportBrowser"]
 
@@ -137,12 +137,16 @@ class ImportBrowser(Panel):
         return f"<p>{NOTE}</p>" if self._of_store else ""
 
     def render(self) -> None:
-        """Show the present state; the list has a control of its own."""
+        """Show the present state; the charts have a control of their own."""
         told = f"Charts of these {len(self.filtered):,} conversations"
         folded = f'<div class="cnb"><details><summary>{told}</summary>{self._charts}</details></div>'
         if self._figures.value != folded:  # one that is open stays open
             self._figures.value = folded
-        self._result.value = f'<div class="cnb">{self._selected_html()}</div>'
+        super().render()
+
+    def result(self) -> str:
+        """See `Panel.result`; the list is a control of its own."""
+        return self._selected_html()
 
     def _selected_html(self) -> str:
         if self.selection is None:
@@ -234,8 +238,7 @@ class ImportBrowser(Panel):
         self._table = RecordTable(
             "Conversations",
             COLUMNS,
-            lambda n: self.guarded(lambda: self._pick(n))(None),
-            lambda by: self.guarded(lambda: self._turn(by))(None),
+            lambda n: self.guarded(lambda: self.set_trait("selection", n))(None),
         )
         list_box = w.VBox([self._table.control])
         list_box.add_class("cnb-list")
@@ -256,8 +259,8 @@ class ImportBrowser(Panel):
         more = browse_html.MESSAGES
         return {
             "Clear filters": (lambda: self.set_trait("filters", {}), "Show all conversations"),
-            "Previous page": (lambda: self._turn(-1, select=False), "Rows before these"),
-            "Next page": (lambda: self._turn(1, select=False), "Rows after these"),
+            "Previous page": (lambda: self._turn(-1), "Rows before these"),
+            "Next page": (lambda: self._turn(1), "Rows after these"),
             "Earlier messages": (lambda: self.set_trait("message", self.message - more), "Messages before these"),
             "Later messages": (self._later, "Messages after these"),
             "Inspect the hash": (self._open_inspector, "See why its hash is what it is"),
@@ -266,17 +269,9 @@ class ImportBrowser(Panel):
     def _filter(self) -> None:
         self.filters = {name: control.value for name, control in self._filters.items()}
 
-    def _pick(self, place: int) -> None:
-        self.selection = self.filtered[self.page * ROWS + place]
-
-    def _turn(self, by: int, *, select: bool = True) -> None:
-        to = self.page + by
-        if not 0 <= to < self._pages():
-            return
-        self.page = to
-        if select:
-            at = to * ROWS if by > 0 else min((to + 1) * ROWS, len(self.filtered)) - 1
-            self.selection = self.filtered[at]
+    def _turn(self, by: int) -> None:
+        if 0 <= self.page + by < self._pages():
+            self.page += by
 
     def _later(self) -> None:
         if self.conversation and self.message + browse_html.MESSAGES < len(self.conversation.messages):
@@ -309,8 +304,8 @@ class ImportBrowser(Panel):
                 control.value = value
         start = self.page * ROWS
         shown = self.filtered[start : start + ROWS]
-        at = shown.index(self.selection) if self.selection in shown else None
-        self._table.show([row_of(self._entries[n]) for n in shown], at, start, len(self.filtered))
+        rows = [row_of(self._entries[n]) for n in shown]
+        self._table.show(rows, shown, self.selection, start, len(self.filtered), beyond(self.filtered, start, ROWS))
         self._count.value = (
             f'<div class="cnb" role="status" data-count="{len(self.filtered)}"><b>{len(self.filtered):,} of '
             f"{len(self._entries):,}</b> conversations, page {self.page + 1:,} of {self._pages():,}</div>"

@@ -17,7 +17,7 @@ from crystal_nb.widgets import workbench_html
 from crystal_nb.widgets.base import Panel, button, row
 from crystal_nb.widgets.cells import Variables, watch_cells
 from crystal_nb.widgets.markup import window
-from crystal_nb.widgets.record_table import RecordTable
+from crystal_nb.widgets.record_table import RecordTable, beyond
 from crystal_nb.widgets.workbench_view import MESSAGE_COLUMNS, RECORD_COLUMNS, SHOWN, Bench, Side, Versions
 
 __all__ = ["ParserWorkbench"]
@@ -149,10 +149,14 @@ class ParserWorkbench(Panel):
         return workbench_html.books(b) + workbench_html.failure(b) + sides + self._chosen_html()
 
     def render(self) -> None:
-        """Show the present state; the two lists have controls of their own."""
+        """Show the present state; the books stand above the two lists."""
         b = self._bench
         self._head.value = f'<div class="cnb">{workbench_html.books(b)}{workbench_html.failure(b)}</div>'
-        self._result.value = f'<div class="cnb">{self._chosen_html()}</div>'
+        super().render()
+
+    def result(self) -> str:
+        """See `Panel.result`; the two lists are controls."""
+        return self._chosen_html()
 
     def show_again(self) -> None:
         """See `Panel.show_again`."""
@@ -269,24 +273,14 @@ class ParserWorkbench(Panel):
         return RecordTable(
             label,
             columns,
-            lambda n: self.guarded(lambda: self._pick(name, self._starts[name] + n))(None),
-            lambda by: self.guarded(lambda: self._turn(name, by))(None),
+            lambda n: self.guarded(lambda: self.set_trait(name, n))(None),
         )
-
-    def _pick(self, name: str, place: int) -> None:
-        setattr(self, name, self._listed[place] if name == "record" else place)
-
-    def _turn(self, name: str, by: int) -> None:
-        """Select the row after the last or before the first one that is shown."""
-        count = len(self._listed) if name == "record" else len(self._bench.messages)
-        place = self._starts[name] + (ROWS if by > 0 else -1)
-        if 0 <= place < count:
-            self._pick(name, place)
 
     def _show_state(self) -> None:
         self._shown.value, self._auto.value = self.shown, self.auto
         for made, side in zip((self._records, self._messages), self._sides(), strict=True):
-            made.show(side.rows, side.selected, side.first, side.total, side.marked)
+            selected = None if side.selected is None else side.keys[side.selected]
+            made.show(side.rows, side.keys, selected, side.first, side.total, side.beyond, side.marked)
 
     def _sides(self) -> tuple[Side, Side]:
         """What the two lists show: a window on each, what is selected, and what belongs to it."""
@@ -298,12 +292,15 @@ class ParserWorkbench(Panel):
         label = "Raw records" if self.shown == "all" else f"Raw records, {self.shown}"
         behind = [] if message is None else self.records_of(message)
         cells = [b.record_cells(n) for n in numbers]
-        left = Side(label, RECORD_COLUMNS, cells, window.start, len(self._listed), *_places(numbers, record, behind))
+        places = _places(numbers, record, behind)
+        around = beyond(self._listed, window.start, len(window))
+        left = Side(label, RECORD_COLUMNS, cells, numbers, window.start, len(self._listed), around, *places)
         window = self._window("message", len(b.messages), message)
         gave = () if record is None else b.messages_of(record)
         cells = [b.message_cells(n) for n in window]
         places = _places(window, message, gave)
-        return left, Side("Messages", MESSAGE_COLUMNS, cells, window.start, len(b.messages), *places)
+        around = beyond(range(len(b.messages)), window.start, len(window))
+        return left, Side("Messages", MESSAGE_COLUMNS, cells, window, window.start, len(b.messages), around, *places)
 
     def _window(self, name: str, count: int, at: int | None) -> range:
         """What is shown stays where it is as long as the choice is in it."""

@@ -1,4 +1,5 @@
 // A table of records: one of them is selected, by click or by keyboard. Cells are text, never HTML.
+// The selection is a row's key: the kernel may hear of it after it has put other rows in the place of these.
 function render({ model, el }) {
   const table = document.createElement("table");
   table.className = "cnb-records";
@@ -32,8 +33,9 @@ function render({ model, el }) {
     table.replaceChildren(...parts);
     mark();
   };
+  const place = () => model.get("row_keys").indexOf(model.get("selected"));
   const mark = () => {
-    const at = model.get("selected");
+    const at = place();
     const marked = model.get("marked");
     [...table.tBodies[0].rows].forEach((row, n) => {
       row.setAttribute("aria-selected", String(n === at));
@@ -44,14 +46,16 @@ function render({ model, el }) {
     table.setAttribute("aria-activedescendant", row.id);
     row.scrollIntoView({ block: "nearest" });
   };
-  const pick = (n) => {
-    model.set("selected", n);
+  const choose = (key) => {
+    if (!(key >= 0)) return;
+    model.set("selected", key);
     model.save_changes();
   };
+  const pick = (n) => choose(model.get("row_keys")[n]);
   const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 };
   table.addEventListener("keydown", (event) => {
     const last = table.tBodies[0].rows.length - 1;
-    const at = model.get("selected");
+    const at = place();
     let to;
     if (event.key in steps) to = at + steps[event.key];
     else if (event.key === "Home") to = 0;
@@ -59,13 +63,15 @@ function render({ model, el }) {
     else return;
     event.preventDefault();
     event.stopPropagation();
-    if (at === last && to > last) model.send({ turn: 1 });
-    else if (at === 0 && to < 0) model.send({ turn: -1 });
+    const [before, after] = model.get("beyond");
+    if (at < 0 && model.get("selected") >= 0) return; // its rows are on their way
+    if (at === last && to > last) choose(after);
+    else if (at === 0 && to < 0) choose(before);
     else pick(Math.max(0, Math.min(to, last)));
   });
   table.addEventListener("focusin", () => (table.dataset.lmSuppressShortcuts = "true"));
   model.on("change:rows", draw);
-  model.on("change:selected change:marked", mark);
+  model.on("change:selected change:row_keys change:marked", mark);
   draw();
 }
 export default { render };

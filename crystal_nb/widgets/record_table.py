@@ -10,7 +10,9 @@ from typing import Any
 import ipywidgets as w
 import traitlets as t
 
-__all__ = ["RecordTable"]
+__all__ = ["RecordTable", "beyond"]
+
+_WAYS = "Earlier", "Later"
 
 
 @cache
@@ -26,6 +28,8 @@ def _grid_class() -> Any:
         "label": t.Unicode().tag(sync=True),
         "columns": t.List().tag(sync=True),
         "rows": t.List().tag(sync=True),
+        "row_keys": t.List().tag(sync=True),
+        "beyond": t.List([-1, -1]).tag(sync=True),
         "first": t.Int(0).tag(sync=True),
         "total": t.Int(0).tag(sync=True),
         "selected": t.Int(-1).tag(sync=True),
@@ -37,6 +41,9 @@ def _grid_class() -> Any:
 class RecordTable:
     """Rows of which one is selected.
 
+    Each row has a key, a number from 0 on, which says what it stands for: what a person selects stays the same when
+    the rows are others by the time that the kernel hears of it.
+
     Parameters
     ----------
     label
@@ -44,9 +51,7 @@ class RecordTable:
     columns
         Names of the columns.
     on_select
-        Called with the row that a person selected.
-    on_turn
-        Called with 1 or -1 when a person goes beyond the last or the first row.
+        Called with the key of the row that a person selected, which may be the one before or after those shown.
 
     Attributes
     ----------
@@ -61,7 +66,6 @@ class RecordTable:
         label: str,
         columns: Sequence[str],
         on_select: Callable[[int], None],
-        on_turn: Callable[[int], None],
     ) -> None:
         grid = _grid_class()
         self._on_select, self._quiet = on_select, False
@@ -70,36 +74,46 @@ class RecordTable:
             layout = w.Layout(width="98%")
             self.control: w.Widget = w.Select(description=label, options=[], rows=12, layout=layout)
             self.control.observe(self._selected, "value")
-            self.turners = tuple(_turner(f"{way} {label.lower()}", by, on_turn) for way, by in _WAYS)
+            self._beyond = (-1, -1)
+            self.turners = tuple(
+                self._turner(f"{way} {label.lower()}", n) for n, way in enumerate(("Earlier", "Later"))
+            )
             return
         self.control = grid(label=label, columns=list(columns))
         self.control.observe(self._selected, "selected")
-        self.control.on_msg(lambda _, content, buffers: on_turn(1 if content.get("turn") == 1 else -1))
 
     def show(
         self,
         rows: Sequence[Sequence[str]],
+        keys: Sequence[int],
         selected: int | None,
         first: int,
         total: int,
+        beyond: tuple[int, int],
         marked: Sequence[int] = (),
     ) -> None:
-        """Show other rows, of which one is selected or none, and some may be marked."""
-        self._quiet, at = True, -1 if selected is None else selected
+        """Show other rows; the selected one is named by its key, the marked ones by where they stand.
+
+        ``beyond`` has the keys of the rows before and after these, -1 where there is none.
+        """
+        self._quiet, at = True, -1 if selected is None or selected not in keys else selected
         try:
             if isinstance(self.control, w.Select):
-                listed = [(_line(row, n in set(marked)), n) for n, row in enumerate(rows)]
-                for turner, none in zip(self.turners, (first == 0, first + len(rows) >= total), strict=True):
-                    turner.disabled = none
+                lines = [_line(row, n in set(marked)) for n, row in enumerate(rows)]
+                listed = list(zip(lines, keys, strict=True))
+                self._beyond = beyond
+                for turner, key in zip(self.turners, beyond, strict=True):
+                    turner.disabled = key < 0
                 with self.control.hold_sync():
                     if list(self.control.options) != listed:
                         self.control.options = listed
-                    self.control.value = selected
+                    self.control.value = None if at < 0 else at
             else:
                 with self.control.hold_sync():
                     self.control.first, self.control.total = first, total
                     self.control.selected, self.control.marked = at, list(marked)
-                    self.control.rows = [list(row) for row in rows]
+                    self.control.beyond = list(beyond)
+                    self.control.rows, self.control.row_keys = [list(row) for row in rows], list(keys)
         finally:
             self._quiet = False
 
@@ -107,15 +121,21 @@ class RecordTable:
         if not self._quiet and change.new is not None and change.new >= 0:
             self._on_select(change.new)
 
-
-_WAYS = (("Earlier", -1), ("Later", 1))
-
-
-def _turner(label: str, by: int, on_turn: Callable[[int], None]) -> w.Button:
-    made = w.Button(description=label, tooltip=label, layout=w.Layout(width="auto"))
-    made.on_click(lambda _: on_turn(by))
-    return made
+    def _turner(self, label: str, side: int) -> w.Button:
+        made = w.Button(description=label, tooltip=label, layout=w.Layout(width="auto"))
+        made.on_click(lambda _: self._on_select(self._beyond[side]))
+        return made
 
 
 def _line(row: Sequence[str], marked: bool) -> str:
     return ("• " if marked else "") + " · ".join(cell for cell in row if cell)
+
+
+def beyond(keys: Sequence[int], start: int, count: int) -> tuple[int, int]:
+    """Keys of the rows before and after a window on all of them, -1 where there is none.
+
+    >>> beyond([10, 11, 12, 13], 1, 2), beyond([10, 11], 0, 2)
+    ((10, 13), (-1, -1))
+    """
+    stop = start + count
+    return keys[start - 1] if start else -1, keys[stop] if stop < len(keys) else -1

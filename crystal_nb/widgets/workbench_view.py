@@ -68,10 +68,14 @@ class Side(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: list[list[str]]
     """Cells of the rows in the window."""
+    keys: Sequence[int]
+    """Numbers of their records or messages."""
     first: int
     """Place of the first one of them."""
     total: int
     """Rows that there are, with those beyond the window."""
+    beyond: tuple[int, int] = (-1, -1)
+    """Numbers of the records or messages before and after them."""
     selected: int | None = None
     """Which one of the shown rows is selected."""
     marked: tuple[int, ...] = ()
