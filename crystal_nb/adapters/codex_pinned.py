@@ -166,18 +166,19 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
 
 _kinds = attrgetter("type", "payload.type")
 _FEW, _PLAIN = 256, {str, type(None)}
-_NOT_IMPORTED: dict[tuple[Any, Any], Outcome] = {}
-"""Outcomes of lines whose kinds say all: a line's and its payload's."""
 
 
 def _outcomes(session: _Session, records: list[RawLine | NotAnObject | Broken]) -> Iterator[Outcome]:
-    """Rules 7 to 12, line by line; most lines are of a kind that isn't imported, and looked up at once."""
+    """Rules 7 to 12, line by line; what the kinds of a line and its payload say is looked up at once."""
     try:
-        known: Iterable[Outcome | None] = list(map(_NOT_IMPORTED.get, map(_kinds, records)))
+        found: Iterable[Any] = list(map(_BY_KINDS.get, map(_kinds, records)))
     except (AttributeError, TypeError):  # a line without a payload, or with a kind that is no text
-        known = repeat(None)
-    for outcome, record in zip(known, records, strict=False):
-        yield _read_line(session, record) if outcome is None else outcome
+        found = repeat(None)
+    for known, record in zip(found, records, strict=False):
+        if type(known) is tuple:
+            yield known
+        else:
+            yield _read_line(session, record) if known is None else known(record, record.payload, session)  # type: ignore[union-attr]
 
 
 def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Outcome:
@@ -198,8 +199,8 @@ def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Out
 
 def _not_imported(kind: Any, inner: Any) -> Outcome:
     outcome: Outcome = "dropped", f"{_kind_text(kind)}/{_kind_text(inner)}".rstrip("/"), "kind is not imported", None
-    if len(_NOT_IMPORTED) < _FEW and {type(kind), type(inner)} <= _PLAIN:  # as a key, 1 is true
-        _NOT_IMPORTED[kind, inner] = outcome
+    if len(_BY_KINDS) < _FEW and {type(kind), type(inner)} <= _PLAIN:  # as a key, 1 is true
+        _BY_KINDS[kind, inner] = outcome
     return outcome
 
 
@@ -298,6 +299,8 @@ _RULES: dict[tuple[Any, Any], Callable[[RawLine, Payload, _Session], Outcome]] =
     ("response_item", "function_call"): _read_call,
     ("response_item", "custom_tool_call"): _read_call,
 }
+_BY_KINDS: dict[tuple[Any, Any], Outcome | Callable[[RawLine, Payload, _Session], Outcome]] = {**_RULES}
+"""Rules, and the outcomes of kinds that are not imported, as far as they were met."""
 
 
 def _add(session: _Session, record: RawLine, role: str, text: str) -> int:
