@@ -38,11 +38,19 @@ def start_kernel(url, token):
         assert answer.status == 201
 
 
+def wait_for_processes(place, count):
+    """A process that is about to begin, or to become another, has no environment to know it by."""
+    end = time.monotonic() + 60
+    while len(seen := running(place)) < count and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(seen) >= count
+
+
 def test_a_server_takes_its_kernels_with_it(tmp_path):
     place = tmp_path / "lab"
     with jupyterlab(place) as server:
         start_kernel(server["url"], server["token"])
-        assert len(running(place)) >= 2
+        wait_for_processes(place, 2)
     assert running(place) == []
 
 
@@ -50,10 +58,7 @@ def test_a_setup_that_fails_leaves_nothing(tmp_path, monkeypatch):
     place = tmp_path / "lab"
 
     def never(*_):
-        end = time.monotonic() + 60
-        while not running(place) and time.monotonic() < end:
-            time.sleep(0.05)  # a process that is about to begin has no environment yet
-        assert running(place)
+        wait_for_processes(place, 1)
         raise RuntimeError("no server")
 
     monkeypatch.setattr(conftest, "wait_for", never)
@@ -79,7 +84,7 @@ def test_a_test_run_that_is_killed_takes_its_server_with_it(tmp_path):
     command = [sys.executable, "-c", STARTED, str(tests), str(place)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         start_kernel(*run.stdout.readline().split())
-        assert len(running(place)) >= 2
+        wait_for_processes(place, 2)
         run.kill()
     end = time.monotonic() + 60
     while running(place) and time.monotonic() < end:
