@@ -166,7 +166,14 @@ _ALIKE = {
     "frames": ("sources", "candidates", "conversations", "messages", "fates", "failures", "details", "ablations"),
     "losses": ("losses", "books"),
     "decision_frames": ("decisions", "changes", "stolen"),
-    "store_frames": ("stored_conversations", "stored_messages", "notes", "import_log", "clean_up_tasks"),
+    "store_frames": (
+        "stored_conversations",
+        "stored_messages",
+        "folded_texts",
+        "notes",
+        "import_log",
+        "clean_up_tasks",
+    ),
     "audit.tables": (
         *("findings", "skips", "waste", "ids", "power", "integrity", "causes", "moves"),
         *("kinds_read", "mix", "costs", "coverage"),

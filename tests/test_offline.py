@@ -18,7 +18,7 @@ from crystal_nb import cli
 from crystal_nb.adapters.base import Parsed
 from crystal_nb.audit import read_store, reparse
 from crystal_nb.scenarios.subjects import Sample, SampleMessage, write_claude_code, write_codex, write_copilot
-from crystal_nb.widgets import browse_view, hash_view, lab_view, workbench_view
+from crystal_nb.widgets import browse_filters, browse_view, hash_view, lab_view, workbench_view
 
 FORBIDDEN = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "urllib.Request")
 _watch = {"installed": False, "on": False}
@@ -134,7 +134,7 @@ def test_the_models_of_widgets_need_no_network(offline, samples, tmp_path, profi
         report = cnb.import_all(store, config=samples)
         for subject in (corpus, store):
             entries = browse_view.entries_of(subject, report)
-            assert browse_view.matching(entries, {"text": "the"})
+            assert browse_filters.matching(entries, {"text": "the"})
             assert all(browse_view.parts(c, e.fates) for e in entries if (c := e.load()) is not None and c.messages)
 
 
