@@ -207,8 +207,7 @@ def test_controls_drive_the_traits():
     lab._profile.value = "careful"
     assert (lab.rules, lab.policy) == ({}, "careful")
     lab._scenario.value = view.COMPOSED
-    lab._new_step.value = "edit"
-    lab._add()
+    button(lab, "edit").click()
     assert (lab.steps, lab.decision.action) == (("edit",), "replace")
 
 
@@ -276,7 +275,7 @@ PLACES = ("scene", "which", "step", "all_steps", "decision", "scenes", "policy")
 
 def state(lab: ReimportLab) -> list:
     """All that a person sees and a cell reads."""
-    controls = (lab._scenario, lab._profile, lab._rule, lab._value, lab._new_step, lab._scene, lab._which, lab._all)
+    controls = (lab._scenario, lab._profile, lab._rule, lab._value, lab._scene, lab._which, lab._all)
     shown = [(c.value, getattr(c, "options", None)) for c in controls]
     return [*(getattr(lab, n) for n in (*INPUTS, *PLACES)), shown, lab._composer.layout.display, lab._result.value]
 
@@ -391,14 +390,14 @@ def test_inputs_are_always_at_one(changes):
 def test_every_step_that_is_offered_can_be_done(source):
     config = cnb.samples.config()
     lab = ReimportLab(cnb.scan(source, config=config).head(1), config=config, scenario=view.COMPOSED)
-    offered = [value for _, value in lab._new_step.options]
+    offered = list(lab._adders)
     assert "short" not in offered
     for name in offered:
         assert len(view.composed([name], cnb.CAREFUL, lab._subject)) == 2
     for name in set(view.STEPS) - set(offered):
         with pytest.raises(traitlets.TraitError, match=f"the step '{name}' can't be done .* it needs a subject that"):
             lab.steps = [name]
-    assert [value for _, value in ReimportLab()._new_step.options] == list(view.STEPS)
+    assert list(ReimportLab()._adders) == list(view.STEPS)
 
 
 @pytest.mark.parametrize("given", [{}, {"scenario": "edited"}, {"steps": ["touch"]}, {"scenario": view.COMPOSED}])
@@ -455,8 +454,7 @@ def test_the_rows_before_are_those_of_the_scene_before():
 def test_steps_are_added_and_taken_back_at_the_end():
     lab = ReimportLab(scenario=view.COMPOSED)
     for name in ("touch", "append", "edit"):
-        lab._new_step.value = name
-        button(lab, "Add step").click()
+        button(lab, name).click()
     assert lab.steps == ("touch", "append", "edit")
     button(lab, "Remove last").click()
     assert lab.steps == ("touch", "append")

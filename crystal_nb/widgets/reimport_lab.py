@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -239,7 +240,8 @@ class ReimportLab(Panel):
         self._values = lab_view.rules()
         self._rule = w.Dropdown(description="Rule", options=list(self._values))
         self._value = w.Dropdown(description="Value")
-        self._new_step = w.Dropdown(description="Step", options=[(f"{n}: {STEPS[n][0]}", n) for n in self._doable])
+        # A button for each step: a list with one button would need its choice to reach the kernel before the click.
+        self._adders = {n: button(n, self.guarded(partial(self._add, n)), STEPS[n][0]) for n in self._doable}
         self._scene = w.Dropdown(description="Scene", layout=w.Layout(width="320px"))
         self._which = w.Dropdown(description="Candidate", layout=w.Layout(width="260px"))
         self._all = w.Checkbox(description="all steps at once", indent=False)
@@ -251,7 +253,8 @@ class ReimportLab(Panel):
         self.on_change(self._scene, lambda: self.set_trait("scene", self._scene.value))
         self.on_change(self._which, lambda: self.set_trait("which", self._which.value))
         self.on_change(self._all, lambda: self.set_trait("all_steps", self._all.value))
-        self._composer = row(self._new_step, b["Add step"], b["Remove last"], b["Clear steps"])
+        names = w.HTML('<div class="cnb"><b>Add a step</b></div>')
+        self._composer = row(names, *self._adders.values(), b["Remove last"], b["Clear steps"])
         self.show(
             row(self._scenario),
             self._composer,
@@ -261,7 +264,6 @@ class ReimportLab(Panel):
 
     def _actions(self) -> dict[str, tuple[Any, str]]:
         return {
-            "Add step": (self._add, "Let it happen, then import again"),
             "Remove last": (lambda: self.set_trait("steps", self.steps[:-1]), "Take the last step back"),
             "Clear steps": (lambda: self.set_trait("steps", ()), "Take all steps back"),
             "Reset rules": (lambda: self.set_trait("rules", {}), "All rules as the profile has them"),
@@ -269,8 +271,8 @@ class ReimportLab(Panel):
             "Next": (self.next, "One step on"),
         }
 
-    def _add(self) -> None:
-        self.steps = (*self.steps, self._new_step.value)
+    def _add(self, step: str) -> None:
+        self.steps = (*self.steps, step)
 
     def _flip(self) -> None:
         flips = {**self.rules, self._rule.value: self._value.value}
