@@ -61,12 +61,7 @@ class RecordTable:
         Buttons that go beyond the rows, where the plain list stands in, whose keyboard can't; else none.
     """
 
-    def __init__(
-        self,
-        label: str,
-        columns: Sequence[str],
-        on_select: Callable[[int], None],
-    ) -> None:
+    def __init__(self, label: str, columns: Sequence[str], on_select: Callable[[int], None]) -> None:
         grid = _grid_class()
         self._on_select, self._quiet = on_select, False
         self.turners: tuple[w.Widget, ...] = ()
@@ -75,9 +70,7 @@ class RecordTable:
             self.control: w.Widget = w.Select(description=label, options=[], rows=12, layout=layout)
             self.control.observe(self._selected, "value")
             self._beyond = (-1, -1)
-            self.turners = tuple(
-                self._turner(f"{way} {label.lower()}", n) for n, way in enumerate(("Earlier", "Later"))
-            )
+            self.turners = tuple(self._turner(f"{way} {label.lower()}", n) for n, way in enumerate(_WAYS))
             return
         self.control = grid(label=label, columns=list(columns))
         self.control.observe(self._selected, "selected")
