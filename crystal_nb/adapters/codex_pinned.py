@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ from crystal_nb.config import Config
 from crystal_nb.errors import ParseError
 from crystal_nb.records import Candidate, Conversation, Message
 
-__all__ = ["ADAPTER", "NAME", "candidate_id"]
+__all__ = ["ADAPTER", "NAME", "by_kinds", "candidate_id"]
 
 NAME = "codex"
 _MIN_BYTES = 50
@@ -164,21 +164,31 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
     return Parsed(conversation, tuple(session.fates))
 
 
+T = TypeVar("T")
 _kinds = attrgetter("type", "payload.type")
 _FEW, _PLAIN = 256, {str, type(None)}
 
 
-def _outcomes(session: _Session, records: list[RawLine | NotAnObject | Broken]) -> Iterator[Outcome]:
-    """Rules 7 to 12, line by line; what the kinds of a line and its payload say is looked up at once."""
+def by_kinds(table: Mapping[Any, T], records: Iterable[Any]) -> Iterable[T | None]:
+    """What a table has for the kinds of each line and its payload; None for all where some lines have none to look up.
+
+    >>> list(by_kinds({("a", "b"): 1}, [RawLine("a", None, Payload("b")), RawLine("a", None, Payload("c"))]))
+    [1, None]
+    """
     try:
-        found: Iterable[Any] = list(map(_BY_KINDS.get, map(_kinds, records)))
+        return list(map(table.get, map(_kinds, records)))
     except (AttributeError, TypeError):  # a line without a payload, or with a kind that is no text
-        found = repeat(None)
+        return repeat(None)
+
+
+def _outcomes(session: _Session, records: list[Any]) -> Iterator[Outcome]:
+    """Rules 7 to 12, line by line; what the kinds of a line and its payload say is looked up at once."""
+    found: Iterable[Any] = by_kinds(_BY_KINDS, records)
     for known, record in zip(found, records, strict=False):
         if type(known) is tuple:
             yield known
         else:
-            yield _read_line(session, record) if known is None else known(record, record.payload, session)  # type: ignore[union-attr]
+            yield _read_line(session, record) if known is None else known(record, record.payload, session)
 
 
 def _read_line(session: _Session, record: RawLine | NotAnObject | Broken) -> Outcome:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from itertools import repeat
-from operator import attrgetter
+from collections.abc import Callable
 from typing import Any
 
 from crystal_nb.adapters.base import Outcome
-from crystal_nb.adapters.codex_items import Handler
 from crystal_nb.adapters.codex_lineage import Part
 from crystal_nb.adapters.codex_lines import kind_name, read_bare, tables, unknown
+from crystal_nb.adapters.codex_pinned import by_kinds
 from crystal_nb.adapters.codex_shapes import BARE, LINE, WIDE, Bare, Payload, RawLine, Wide, WideLine
 from crystal_nb.adapters.codex_thread import Thread, as_time
 from crystal_nb.adapters.jsonl import HEAD_BYTES, Block, Broken
@@ -22,7 +20,6 @@ __all__ = ["NO_OBJECT", "Outcomes", "fates_of", "span_key"]
 
 _ENVELOPE = b'{"timestamp":'
 _JUNK = b"\0 \t\r\n"
-_kinds = attrgetter("type", "payload.type")
 
 
 class Outcomes:
@@ -61,7 +58,8 @@ class Outcomes:
         thread, add, first = self.thread, made.append, self.block.first_line
         if made:
             records = records[len(made) :]
-        for at, (record, rule) in enumerate(zip(records, self._rules(records), strict=False), len(made)):
+        rules = by_kinds(self.tables.frequent, records)
+        for at, (record, rule) in enumerate(zip(records, rules, strict=False), len(made)):
             thread.line = first + at
             if rule is not None and thread.skips_until is None:
                 time = record.timestamp
@@ -72,13 +70,6 @@ class Outcomes:
             else:
                 add(self._odd(at, record))
         return made
-
-    def _rules(self, records: list[Any]) -> Iterable[tuple[str, Handler] | None]:
-        """Name and handler of each line of a frequent kind, looked up at once."""
-        try:
-            return list(map(self.tables.frequent.get, map(_kinds, records)))
-        except (AttributeError, TypeError):  # a line without a payload, or with a kind that is no text
-            return repeat(None)
 
     def _limit(self) -> int:
         """How many of the block's lines belong to the part."""
