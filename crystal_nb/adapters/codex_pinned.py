@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -165,7 +164,6 @@ def _read(candidate: Candidate, rules: Rules, config: Config) -> Parsed:
 
 
 T = TypeVar("T")
-_kinds = attrgetter("type", "payload.type")
 _FEW, _PLAIN = 256, {str, type(None)}
 
 
@@ -175,8 +173,9 @@ def by_kinds(table: Mapping[Any, T], records: Iterable[Any]) -> Iterable[T | Non
     >>> list(by_kinds({("a", "b"): 1}, [RawLine("a", None, Payload("b")), RawLine("a", None, Payload("c"))]))
     [1, None]
     """
+    found = table.get
     try:
-        return list(map(table.get, map(_kinds, records)))
+        return [found((record.type, record.payload.type)) for record in records]
     except (AttributeError, TypeError):  # a line without a payload, or with a kind that is no text
         return repeat(None)
 
