@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import polars as pl
@@ -140,6 +141,22 @@ test_contract_in_one_line = adapter_contract(sound)
 def test_the_one_line_fails_with_the_reasons():
     with pytest.raises(AssertionError, match="damage: unknown record: "):
         adapter_contract(BROKEN["unknown record"])()
+
+
+@pytest.mark.parametrize("name", ["kind", "type", "text"])
+def test_a_parser_that_takes_a_field_for_granted_fails_at_a_record_without_it(name):
+    def read(record, session):
+        if record[name] and record.get("kind") == "say":
+            yield cnb.Message(id=record["id"], type=record["who"], content=record["text"], timestamp=record["at"])
+
+    def write(home, sample):
+        path = write_sample(home, sample)
+        lines = [{**json.loads(line), "type": "x"} for line in path.read_text().splitlines()[1:] if line.strip()]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines) + " " * sample.padding)
+        return path
+
+    granted = jsonl_adapter("granted", root="~/.mytool", write_sample=write)(read)
+    assert failed(check_adapter(granted)) == ["unknown record"]
 
 
 def test_the_registry_is_as_before():

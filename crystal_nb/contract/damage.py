@@ -6,6 +6,7 @@ import contextlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ __all__ = ["CHECKS"]
 
 _EXAMPLES = 20
 _PLACES = 25
-_UNKNOWN = b'{"type":"crystal-nb-unknown","kind":"crystal-nb-unknown","crystal_nb_unknown":true}'
+_UNKNOWN = (
+    b'{"type":"crystal-nb-unknown","kind":"crystal-nb-unknown","crystal_nb_unknown":true}',
+    b'{"crystal_nb_unknown":true}',
+)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -251,20 +255,20 @@ def _without_first(stage: Stage, candidate: Candidate, data: bytes) -> str:
 
 @check("damage", "unknown record")
 def unknown(stage: Stage) -> str:
-    """A record of a kind that nobody knows, put between any lines, is one fate more and the same hash."""
+    """A record of a kind that nobody knows, or of none, put between any lines, is one fate more and the same hash."""
     count = 0
     for candidate, parsed, data in stage.line_files():
         lines = _lines(data)
         places = _spread(len(lines) + (not lines or lines[-1].endswith(b"\n")))
-        for place in places:
-            changed = b"".join([*map(_ended, lines[:place]), _UNKNOWN + b"\n", *lines[place:]])
+        for place, record in product(places, _UNKNOWN):
+            changed = b"".join([*map(_ended, lines[:place]), record + b"\n", *lines[place:]])
             got, count = _read(stage, candidate, changed, f"an unknown record as line {place + 1}"), count + 1
             if digest(got) != digest(parsed):
                 raise Failed(f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1} changes the hash")
             told = lines_told(got.fates, changed)
             if told != lines_told(parsed.fates, data) + 1:
                 raise Failed(f"{ecma.to_text(candidate.id)}: an unknown record as line {place + 1}, {told} fates")
-    return f"{count} places"
+    return f"{count // len(_UNKNOWN)} places"
 
 
 @check("damage", "half-written")
