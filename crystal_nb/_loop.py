@@ -30,11 +30,8 @@ def twins(core: Callable[P, Coroutine[Any, Any, T]]) -> tuple[Callable[P, T], Ca
 
     @functools.wraps(core)
     def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return _run(core(*args, **kwargs))
-        return _wait_in_thread(core(*args, **kwargs))
+        work = core(*args, **kwargs)
+        return _wait_in_thread(work) if _in_a_loop() else _run(work)
 
     @functools.wraps(core)
     async def awaitable(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -44,6 +41,14 @@ def twins(core: Callable[P, Coroutine[Any, Any, T]]) -> tuple[Callable[P, T], Ca
     for function, suffix in ((core, ""), (blocking, ""), (awaitable, "_async")):  # the core's shows in TypeErrors
         function.__name__ = function.__qualname__ = name + suffix
     return blocking, awaitable
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

@@ -259,3 +259,17 @@ def test_a_blocking_call_never_formats_its_result():
     make, _ = twins(_make)
     assert isinstance(make(), Large)
     assert not shown
+
+
+def test_an_error_of_a_blocking_function_comes_without_another_one_before_it():
+    async def _fail():
+        raise cnb.ConfigError("no such thing")
+
+    async def notebook():
+        return fail()
+
+    fail, _ = twins(_fail)
+    for call in (fail, lambda: asyncio.run(notebook())):
+        with pytest.raises(cnb.ConfigError) as caught:
+            call()
+        assert caught.value.__context__ is None
