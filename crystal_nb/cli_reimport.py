@@ -30,6 +30,7 @@ from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome
 from crystal_nb.store import Store
 from crystal_nb.store_open import open_store
+from crystal_nb.store_schema import Layout
 
 __all__ = ["import_", "parse", "plan", "remote_app", "run_scenarios"]
 
@@ -199,6 +200,8 @@ def plan(
     with known or Store.in_memory(policy_of(rules), config) as opened:
         frame = run(reimport.plan, candidates, opened, profile=rules, config=config)
     show.rows("Plan", list(frame.iter_rows(named=True)), show.DECISION_COLUMNS, json=json)
+    if opened.layout != Layout.of(policy_of(rules)):
+        show.note(f"An import by these rules needs a store of its own: this one keeps {opened.layout.describe()}.")
     if "error" in frame["action"] and not are_samples:
         raise typer.Exit(1)
 
@@ -230,7 +233,9 @@ def build(
 ) -> None:
     """Build the requests that an upload would send, a line each."""
     built = run(remote.build_remote, config=configuration(home))
-    if out is not None:
+    if not (built.items or built.failures or built.short):
+        show.note("Nothing to send: no histories were found. --home DIR reads another home.")
+    elif out is not None:
         _make_folder(out)
     for number, request in enumerate(built.batches, 1):
         text = remote.remote_json(request)

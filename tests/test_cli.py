@@ -322,6 +322,22 @@ def test_a_plan_against_a_store_that_is_not_there_is_refused(run, codex_home, tm
     assert (result.exit_code, "there is no" in result.stderr) == (2, True)
 
 
+def test_a_plan_by_rules_that_the_store_is_not_made_for_says_so(run, codex_home, tmp_path):
+    store = str(tmp_path / "imports.db")
+    run("import", "--home", str(codex_home), "--store", store)
+    told = "An import by these rules needs a store of its own"
+    assert told in run("plan", "--home", str(codex_home), "--store", store, "--profile", "careful").stderr
+    assert told not in run("plan", "--home", str(codex_home), "--store", store).stderr
+    assert told not in run("plan", "--home", str(codex_home), "--profile", "careful").stderr
+
+
+def test_nothing_to_send_is_said_and_makes_no_folder(run, tmp_path):
+    result = run("remote", "build", "--out", "requests")
+    assert result.exit_code == 0
+    assert "no histories were found" in result.stderr
+    assert not (tmp_path / "requests").exists()
+
+
 def test_a_plan_on_the_samples_is_no_failure(run):
     result = run("plan")
     assert (result.exit_code, "error" in result.stdout) == (0, True)

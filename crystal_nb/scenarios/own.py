@@ -113,7 +113,7 @@ def _subject(candidate: Candidate, config: Config) -> OwnSubject:
             f"{path} is not below the home folder {config.home_path}, where a copy would be found"
         ) from None
     if path.suffix not in (".json", ".jsonl"):
-        raise ConfigError(f"{path} holds many conversations; a subject needs a file of its own")
+        raise ConfigError(f"{path} is a database; a subject needs a file of its own, which can be changed")
     try:
         data = read_file(path)
     except OSError as error:

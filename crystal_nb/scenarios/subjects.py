@@ -218,8 +218,8 @@ def subject_for(adapter: SourceAdapter, *, inner_id: str | None = None) -> Sampl
     if adapter.name not in _WRITERS:
         known = ", ".join(_WRITERS)
         raise ConfigError(
-            f"no sample writer for {adapter.name!r}: give the adapter an attribute write_sample(home, sample), "
-            f"or take a source that has one: {known}"
+            f"no sample writer for {adapter.name!r}: give the decorator (or a class of your own) "
+            f"write_sample=function(home, sample), or check copies of files with home=…; built-in ones: {known}"
         )
     write, abilities = _WRITERS[adapter.name]
     return SampleSubject(adapter.name, write, _ALWAYS | abilities, inner_id)
