@@ -32,7 +32,14 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\ud83d</pre></details>"
 def entry_of(number: int, source: str = "codex", text: str = "hello", lost: int = 0) -> ParsedConversation:
     candidate = Candidate(source, f"c{number}", f"/f{number}", 1, f"2026-01-{number % 28 + 1:02d}T10:00:00.000Z", "p")
     messages = (Message("user", text, role="user"), Message("assistant", "answer", role="assistant", thinking="deep"))
-    conversation = Conversation(source, f"c{number}", messages, slug=f"title {number}", project_name=f"p{number % 3}")
+    conversation = Conversation(
+        source,
+        f"c{number}",
+        messages,
+        slug=f"title {number}",
+        project_name=f"p{number % 3}",
+        last_message_at=candidate.file_mtime,
+    )
     fates = (Fate("kept", "m", message_index=0), *[Fate("dropped", "tool", "no place", line=2, head=b"{}")] * lost)
     return ParsedConversation(candidate, conversation, fates, cnb.content_hash(conversation), f"{source}@1")
 
@@ -99,7 +106,7 @@ def test_every_lost_record_stands_in_one_place_in_order(drawn):
 def test_charts_count_what_the_filters_leave():
     times, losses, _ = map(str, view.charts_of(view.entries_of(CORPUS)))
     assert "codex 1" in times
-    assert "2026-02-01" in times
+    assert "2026-01-03" in times
     assert "cursor: no place" in losses
     browser = ImportBrowser(CORPUS, filters={"source": "cursor"})
     assert "Charts of these 2 conversations" in browser._figures.value
@@ -300,7 +307,32 @@ def test_wrong_traits_are_refused():
 def test_an_empty_corpus_is_browsed():
     browser = ImportBrowser(Corpus([], []))
     browser._turn(1)
-    assert "0 of 0 conversations" in browser.to_html()
+    assert "0 conversations" in browser.to_html()
+
+
+def test_a_page_says_which_rows_it_has():
+    many = ImportBrowser(Corpus([entry_of(n) for n in range(121)], []), page=1)
+    assert "<caption>51 to 100 of 121 conversations</caption>" in many.to_html()
+    many.page = 2
+    assert "<caption>101 to 121 of 121 conversations</caption>" in many.to_html()
+    assert "<caption>5 conversations</caption>" in ImportBrowser(CORPUS).to_html()
+
+
+def test_a_time_that_is_only_the_files_says_so_and_is_in_no_chart():
+    timeless = replace(entry_of(4).conversation, last_message_at=None)
+    p = replace(entry_of(4), conversation=timeless)
+    entries = view.entries_of(Corpus([p, entry_of(5)], CORPUS.failed))
+    assert [view.row_of(e)[0] for e in entries] == [
+        "2026-01-05 10:00:00 (file)",
+        "2026-01-06 10:00:00",
+        "2026-02-01 00:00:00 (file)",
+    ]
+    assert "no time" in (times := str(view.charts_of(entries)[0]))
+    assert "2026-01-05" not in times
+    assert "2026-02-01" not in times
+    assert "2026-01-06" in times
+    assert "(of its file: no record says when)" in browse_html.head(entries[0])
+    assert "of its file" not in browse_html.head(entries[1])
 
 
 @given(texts)

@@ -22,10 +22,11 @@ _LOSSES = 50
 _ROOM = 4_000
 
 
-def listing(entries: Sequence[Entry], positions: Sequence[int], total: int) -> str:
-    """Rows of the list, as a page without a kernel has them."""
+def listing(entries: Sequence[Entry], positions: Sequence[int], start: int, total: int) -> str:
+    """Rows of the list from a position on, as a page without a kernel has them."""
     rows = [[text(cell) for cell in row_of(entries[n])] for n in positions]
-    return table(f"{len(positions):,} of {counted(total, 'conversation')}", COLUMNS, rows)
+    shown = f"{start + 1:,} to {start + len(rows):,} of " if len(rows) < total else ""
+    return table(f"{shown}{counted(total, 'conversation')}", COLUMNS, rows)
 
 
 def filtered_by(filters: Mapping[str, Any]) -> str:
@@ -47,7 +48,7 @@ def head(entry: Entry, difference: tuple[str, str] | None = None) -> str:
         ["source", text(entry.source)],
         ["id", code(entry.id)],
         ["project", text(entry.project)],
-        ["time", code(entry.time)],
+        ["time", _time(entry)],
         ["content hash", f'<code data-hash="entry">{text(entry.content_hash)}</code>'],
         ["decision", text(entry.decision or "none: no report was given")],
     ]
@@ -60,6 +61,11 @@ def head(entry: Entry, difference: tuple[str, str] | None = None) -> str:
         shown += f"<details><summary>Path of the decision: {text(entry.why.action)}</summary>"
         shown += f"{lab_html.path(entry.why, 0, True)}</details>"
     return shown
+
+
+def _time(entry: Entry) -> str:
+    of_file = " (of its file: no record says when)" if entry.has_file_time else ""
+    return code(entry.time) + of_file if entry.time else "not known"
 
 
 def conversation(entry: Entry, known: Conversation, start: int) -> str:

@@ -47,7 +47,7 @@ class Entry(Struct, frozen=True):
     project: str
     title: str
     time: str
-    """ISO 8601 where it is known."""
+    """ISO 8601: of its last message, else of its file; empty where there is neither."""
     messages: int | None
     """None where the parse failed."""
     losses: int | None
@@ -60,6 +60,8 @@ class Entry(Struct, frozen=True):
     fates: tuple[Fate, ...] = ()
     why: Decision | None = None
     error: str = ""
+    has_file_time: bool = False
+    """Whether the time is that of the file."""
     stored: StoredRows | None = None
     """Where it stands, of a store; its messages are read only when they are asked for."""
 
@@ -108,6 +110,7 @@ def _parsed_entry(p: ParsedConversation, decisions: _Decisions) -> Entry:
         load=lambda: c,
         fates=p.fates,
         why=why,
+        has_file_time=not p.time,
     )
 
 
@@ -127,6 +130,7 @@ def _failed_entry(f: Failure, decisions: _Decisions) -> Entry:
         content_hash="",
         load=lambda: None,
         why=why,
+        has_file_time=True,
         error=f.message,
     )
 
@@ -156,6 +160,7 @@ def _stored_entries(store: Store, decisions: _Decisions) -> list[Entry]:
                 content_hash=row["content_hash"] or "",
                 load=partial(stored.conversation, row["source"] or "", row["id"] or ""),
                 why=why,
+                has_file_time=row["last_message_at"] is None,
                 stored=stored,
             )
         )
@@ -185,7 +190,7 @@ def charts_of(entries: Sequence[Entry], *, losses: bool = True) -> list[charts.C
     lost = Counter(f"{e.source}: {f.reason or f.kind}" for e in entries for f in e.fates if f.status == "dropped")
     decided = Counter(e.decision or "none known" for e in entries)
     return [
-        charts.over_time((e.time, e.source) for e in entries),
+        charts.over_time(("" if e.has_file_time else e.time, e.source) for e in entries),
         *([charts.counted("Lost records by reason", "reason", lost)] if losses else []),
         charts.counted("Decisions", "decision", decided),
     ]
@@ -203,7 +208,8 @@ def choices(entries: Iterable[Entry], name: str, most: int = 200) -> list[str]:
 def row_of(entry: Entry) -> list[str]:
     """An entry as a row of `COLUMNS`, harmless and short."""
     counts = ["–" if n is None else f"{n:,}" for n in (entry.messages, entry.losses)]
-    values = [entry.time[:19].replace("T", " "), entry.source, entry.project, entry.title, *counts, entry.decision]
+    time = entry.time[:19].replace("T", " ") + (" (file)" if entry.has_file_time and entry.time else "")
+    values = [time, entry.source, entry.project, entry.title, *counts, entry.decision]
     return [printable(value[:80]) for value in (*values, entry.content_hash[:8])]
 
 

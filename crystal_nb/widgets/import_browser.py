@@ -129,8 +129,9 @@ class ImportBrowser(Panel):
 
     def body(self) -> str:
         """What the panel shows, as HTML."""
-        listed = self.filtered[self.page * ROWS : (self.page + 1) * ROWS][:20]
-        shown = browse_html.filtered_by(self.filters) + browse_html.listing(self._entries, listed, len(self.filtered))
+        start = self.page * ROWS
+        listed, count = self.filtered[start : start + ROWS], len(self.filtered)
+        shown = browse_html.filtered_by(self.filters) + browse_html.listing(self._entries, listed, start, count)
         return shown + self._note() + self._charts + self._selected_html()
 
     def _note(self) -> str:
