@@ -30,7 +30,6 @@ from crystal_nb.records import Candidate
 from crystal_nb.report import ImportReport, Outcome
 from crystal_nb.store import Store
 from crystal_nb.store_open import open_store
-from crystal_nb.store_schema import Layout
 
 __all__ = ["import_", "parse", "plan", "remote_app", "run_scenarios"]
 
@@ -200,7 +199,7 @@ def plan(
     with known or Store.in_memory(policy_of(rules), config) as opened:
         frame = run(reimport.plan, candidates, opened, profile=rules, config=config)
     show.rows("Plan", list(frame.iter_rows(named=True)), show.DECISION_COLUMNS, json=json)
-    if opened.layout != Layout.of(policy_of(rules)):
+    if not opened.suits(policy_of(rules)):
         show.note(f"An import by these rules needs a store of its own: this one keeps {opened.layout.describe()}.")
     if "error" in frame["action"] and not are_samples:
         raise typer.Exit(1)

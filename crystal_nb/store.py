@@ -196,8 +196,18 @@ class Store:
     def policy(self, profile: str | Policy | None = None) -> Policy:
         """The policy of a profile; by default the one whose layout this store has."""
         if profile is None:
-            return CAREFUL if self.layout == Layout.of(CAREFUL) else PINNED
+            return CAREFUL if self.suits(CAREFUL) else PINNED
         return policy_of(profile)
+
+    def suits(self, policy: Policy) -> bool:
+        """Tell whether the policy identifies rows as this store does.
+
+        >>> from crystal_nb.policy import CAREFUL, PINNED
+        >>> with Store.in_memory(PINNED, Config()) as store:
+        ...     store.suits(PINNED), store.suits(CAREFUL)
+        (True, False)
+        """
+        return Layout.of(policy) == self.layout
 
     def check_policy(self, policy: Policy) -> None:
         """Refuse what can't be written here.
@@ -212,7 +222,7 @@ class Store:
         if self.read_only:
             reason = "opened to be looked at, as a ChatCrystal database always is; import into another file"
             raise StoreError(reason, path=self.path)
-        if Layout.of(policy) != self.layout:
+        if not self.suits(policy):
             raise ConfigError(
                 f"{self.path}: this store keeps {self.layout.describe()}, the policy {policy.name!r} needs "
                 f"{Layout.of(policy).describe()}; create another store with open_store(path, profile=…)"
